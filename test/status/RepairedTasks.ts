@@ -50,14 +50,17 @@ export const runtimeOf = (names: Names) => ({
 })
 
 /** A worker whose tasks fail while their payload says `bad`, with that as the name of the exception. */
-const workerOf = (handled: Array<string>, mends: ReadonlySet<string>) =>
+export const workerOf = (handled: Array<string>, mends: ReadonlySet<string>) =>
   Layer.unwrap(
     Effect.map(DeadLetterStore, (dlqStore) =>
       TaskConsumer.layer({
+        concurrency: 4,
+        stopWithin: "100 millis",
         retryPolicy: new RetryPolicy({ max_retries: 0 }),
         lifecycleStatuses: new LifecycleStatusConfig({ enabled: true }),
         dlqStore,
         handler: Handler.make(({ payload, task_id }) => {
+          if (payload["hang"] === true && mends.has(task_id)) return Effect.never
           if (payload["bad"] === undefined || mends.has(task_id)) return Effect.sync(() => void handled.push(task_id))
           return Effect.fail(Object.assign(new Error("as it was told to"), { name: String(payload["bad"]) }))
         })

@@ -138,4 +138,104 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       assert.deepStrictEqual(handled, ["t1"])
     })
   )
+
+  const steps = ({ body }: { readonly body: { readonly steps: ReadonlyArray<Record<string, unknown>> } }) =>
+    body.steps.map(({ failed_again, handled, open, replayed, size, verdict }) =>
+      [size, verdict, replayed, handled, failed_again, open].join(" ")
+    )
+
+  live("a staged replay begins a step when the letters of the step before were handled", () =>
+    Effect.gen(function* () {
+      const { fail, get, handled, mends, post } = yield* world
+      const ids = yield* Effect.forEach(["t1", "t2", "t3", "t4", "hang", "t6"], (task) =>
+        fail(task, "RangeError", { hang: task === "hang" })
+      )
+      const tasks = ["t1", "t2", "t3", "t4", "hang", "t6"]
+      for (const task of tasks) mends.add(task)
+      const plan = { steps: [1, 3, 1, "rest"], wait_seconds: 1 }
+      const { body: job, status } = yield* post("/dlq/replays", { ids, plan })
+      assert.deepStrictEqual([status, job.state, job.plan.stop_after], [202, "running", 3])
+      const { body } = yield* eventually(get(`/dlq/replays/${job.replay_id}`), ({ body }) => body.state === "finished")
+      assert.deepStrictEqual(steps({ body }), [
+        "1 handled 1 1 0 0",
+        "3 handled 3 3 0 0",
+        "1 open 1 0 0 1",
+        "1 handled 1 1 0 0"
+      ])
+      assert.strictEqual(handled[0], "t1")
+      assert.sameMembers(handled.slice(1, 4), ["t2", "t3", "t4"])
+      const [began, published] = ["began_at", "published_at"].map((name) =>
+        body.steps.map((step: Record<string, string>) => Date.parse(step[name] ?? ""))
+      )
+      // The third step is over after a second, because nobody knows what becomes of its task.
+      assert.isAtLeast(began[3], published[2] + 1_000)
+      assert.deepInclude(body, { replayed: 6, remaining: 0 })
+      for (const [wrong, field] of [
+        [[], "plan"],
+        [{ steps: [0] }, "plan.steps"],
+        [{ steps: "1,10" }, "plan.steps"],
+        [{ steps: ["rest", 1] }, "plan.steps"],
+        [{ rate: 0 }, "plan.rate"],
+        [{ stop_after: 0.5 }, "plan.stop_after"],
+        [{ wait_seconds: null }, "plan.wait_seconds"],
+        [{ speed: 1 }, "plan.speed"]
+      ] as const) {
+        const { body, status } = yield* post("/dlq/replays", { ids, plan: wrong })
+        assert.deepStrictEqual([status, body.detail[0].loc], [422, ["body", field]])
+      }
+    })
+  )
+
+  live("a staged replay stops when the same exception comes too often, and goes on when it is resumed", () =>
+    Effect.gen(function* () {
+      const { fail, get, mends, post, store } = yield* world
+      const tasks = Array.from({ length: 8 }, (_, n) => `t${n}`)
+      const ids = yield* Effect.forEach(tasks, (task) => fail(task))
+      const { body: job } = yield* post("/dlq/replays", { ids, plan: { steps: [1, 2], stop_after: 3 } })
+      const path = `/dlq/replays/${job.replay_id}`
+      const paused = yield* eventually(get(path), ({ body }) => body.state === "paused")
+      assert.deepInclude(paused.body.paused, { by: "stop_after", reason: "3 failed with RangeError" })
+      assert.deepStrictEqual(steps(paused), ["1 failed_again 1 0 1 0", "2 failed_again 2 0 2 0", "5 not_begun 0 0 0 0"])
+      assert.strictEqual((yield* post(`${path}/pause`, { reason: "again" })).status, 409)
+      assert.strictEqual((yield* store.list({ state: "dead_lettered" }, { limit: 50 })).items.length, 5 + 3)
+      const { body: groups } = yield* get("/dlq/groups")
+      assert.deepInclude(groups.groups[0].replays[0], { replay_id: job.replay_id, replayed: 3, failed_again: 3 })
+      for (const task of tasks) mends.add(task)
+      assert.strictEqual((yield* post(`${path}/resume`)).body.state, "running")
+      const over = yield* eventually(get(path), ({ body }) => body.state === "finished")
+      assert.strictEqual(steps(over)[2], "5 handled 5 5 0 0")
+      assert.strictEqual((yield* post(`${path}/resume`)).status, 409)
+    })
+  )
+
+  live("a staged replay keeps its rate, and can be paused, resumed and cancelled", () =>
+    Effect.gen(function* () {
+      const { fail, get, handled, mends, post } = yield* world
+      const tasks = Array.from({ length: 8 }, (_, n) => `t${n}`)
+      const ids = yield* Effect.forEach(tasks, (task) => fail(task), { concurrency: 4 })
+      for (const task of tasks) mends.add(task)
+      const { body: job } = yield* post("/dlq/replays", { ids, plan: { steps: [], rate: 4 } })
+      const path = `/dlq/replays/${job.replay_id}`
+      yield* eventually(get(path), ({ body }) => body.replayed >= 2)
+      const paused = yield* post(`${path}/pause`, { reason: "lunch", by: "ada" })
+      assert.deepInclude(paused.body, { state: "paused" })
+      assert.deepInclude(paused.body.paused, { reason: "lunch", by: "ada" })
+      // A batch that had begun is counted within half a second.
+      yield* Effect.sleep("700 millis")
+      const { replayed } = (yield* get(path)).body
+      assert.isAtMost(replayed, 6)
+      yield* Effect.sleep("700 millis")
+      assert.strictEqual((yield* get(path)).body.replayed, replayed)
+      yield* post(`${path}/resume`)
+      yield* eventually(get(path), ({ body }) => body.replayed > replayed)
+      assert.strictEqual((yield* post(`${path}/cancel`)).body.state, "cancelled")
+      yield* Effect.sleep("700 millis")
+      assert.isBelow(handled.length, 8)
+      assert.strictEqual((yield* post(`${path}/pause`, { reason: "x" })).status, 409)
+      const plain = yield* post("/dlq/replays", { ids: ["none"] })
+      const refused = yield* post(`/dlq/replays/${plain.body.replay_id}/pause`, { reason: "x" })
+      assert.strictEqual(refused.status, 409)
+      assert.strictEqual((yield* post("/dlq/replays/none/resume")).status, 404)
+    })
+  )
 })

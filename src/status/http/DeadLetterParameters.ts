@@ -5,6 +5,7 @@ import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import { DeadLetterFilter, type PageOptions } from "../dead-letters/DeadLetterStore.ts"
 import type { Edit } from "../replay/LetterEdit.ts"
 import type { Selection } from "../replay/ReplayJobs.ts"
+import * as ReplayPlan from "../replay/ReplayPlan.ts"
 import type { InvalidParameter } from "./ErrorBody.ts"
 
 type Decoded<A> = Result.Result<A, ReadonlyArray<InvalidParameter>>
@@ -56,19 +57,59 @@ export const replayRequest = (
   body: unknown,
   maxIds: number,
   aliases: ContractAliasConfig
-): Decoded<{ readonly selection: Selection; readonly force: boolean }> => {
+): Decoded<{ readonly selection: Selection; readonly force: boolean; readonly plan?: ReplayPlan.ReplayPlan }> => {
   if (!isObject(body)) return invalid("body", "", "must be a JSON object with ids or filter")
-  const unknown = Object.keys(body).filter((name) => !["ids", "filter", "force"].includes(name))
+  const unknown = Object.keys(body).filter((name) => !["ids", "filter", "force", "plan"].includes(name))
   if (unknown.length > 0) {
-    return Result.fail(unknown.map((name) => problem("body", name, "is unknown: use ids, filter or force")))
+    return Result.fail(unknown.map((name) => problem("body", name, "is unknown: use ids, filter, force or plan")))
   }
-  const { filter, force = false, ids } = body
+  const { filter, force = false, ids, plan } = body
   if (typeof force !== "boolean") return invalid("body", "force", "must be true or false")
   if ((ids === undefined) === (filter === undefined))
     return invalid("body", "ids", "must be given, unless filter is given: a request has exactly one of them")
-  if (ids !== undefined) return Result.map(idsOf(ids, maxIds), (ids) => ({ selection: { ids }, force }))
-  return Result.map(filterOf(filter, force, aliases), (filter) => ({ selection: { filter }, force }))
+  const selection: Decoded<Selection> =
+    ids !== undefined
+      ? Result.map(idsOf(ids, maxIds), (ids) => ({ ids }))
+      : Result.map(filterOf(filter, force, aliases), (filter) => ({ filter }))
+  if (plan === undefined) return Result.map(selection, (selection) => ({ selection, force }))
+  return Result.flatMap(selection, (selection) => Result.map(planOf(plan), (plan) => ({ selection, force, plan })))
 }
+
+/** Reads a plan. Every member has a default. `steps` may end with `"rest"`, which is the last step in any case. */
+const planOf = (given: unknown): Decoded<ReplayPlan.ReplayPlan> => {
+  if (!isObject(given)) return invalid("body", "plan", 'must be an object such as {"steps": [1, 10, 100]}')
+  const plan = { ...ReplayPlan.defaults, ...given }
+  const steps: unknown =
+    Array.isArray(plan.steps) && plan.steps.at(-1) === "rest" ? plan.steps.slice(0, -1) : plan.steps
+  const { rate, stop_after, wait_seconds } = plan
+  const isCount = (value: unknown, most: number): value is number =>
+    typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most
+  const isRate = (value: unknown): value is number => typeof value === "number" && value >= 0.01 && value <= maxRate
+  const areSteps = (value: unknown): value is ReadonlyArray<number> =>
+    Array.isArray(value) && value.length <= ReplayPlan.maxSteps && value.every((size) => isCount(size, maxStepSize))
+  const problems = [
+    ...Object.keys(given)
+      .filter((name) => !Object.hasOwn(ReplayPlan.defaults, name))
+      .map((name) => problem("body", `plan.${name}`, "is unknown: use steps, rate, stop_after or wait_seconds")),
+    ...(areSteps(steps) ? [] : [problem("body", "plan.steps", stepsExpected)]),
+    ...(rate === null || isRate(rate)
+      ? []
+      : [problem("body", "plan.rate", `must be a number from 0.01 to ${maxRate}`)]),
+    ...(stop_after === null || isCount(stop_after, maxStepSize)
+      ? []
+      : [problem("body", "plan.stop_after", `must be an integer from 1 to ${maxStepSize}, or null`)]),
+    ...(isCount(wait_seconds, maxWait)
+      ? []
+      : [problem("body", "plan.wait_seconds", `must be an integer from 1 to ${maxWait}`)])
+  ]
+  if (problems.length > 0 || !areSteps(steps)) return Result.fail(problems)
+  return Result.succeed({ steps, rate, stop_after, wait_seconds })
+}
+
+const maxStepSize = 100_000
+const maxRate = 10_000
+const maxWait = 86_400
+const stepsExpected = `must be a list of at most ${ReplayPlan.maxSteps} integers from 1 to ${maxStepSize}, such as [1, 10, 100]`
 
 /** Reads the body of an edit: the new `payload`, or the whole new envelope as `body`. */
 export const edit = (given: unknown): Decoded<Edit> => {

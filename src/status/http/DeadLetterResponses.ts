@@ -12,6 +12,7 @@ import type { ReplayError } from "../replay/Replay.ts"
 import type { ReplayJobRefused } from "../replay/ReplayJobs.ts"
 import { type InvalidParameter, invalidParameters, refusal, unavailable } from "./ErrorBody.ts"
 import * as LargeResponses from "./LargeResponses.ts"
+import * as OperationBody from "./OperationBody.ts"
 
 /** The maximum size of a request body. A list of 10,000 ids fits into it. */
 export const maxBody = ByteSize.mebibytes(1)
@@ -122,6 +123,11 @@ const replayStatus: Readonly<Record<ReplayError["reason"], number>> = {
 export const parameter = (name: string) => Effect.map(HttpRouter.params, (params) => params[name] ?? "")
 
 export const ok = (body: unknown, status = 200) => HttpServerResponse.jsonUnsafe(body, { status })
+
+/** Reads why an operator does something, and who says so. */
+export const operationReason = Effect.mapError(OperationBody.read, (error): Plain | Invalid =>
+  error._tag === "Unreadable" ? { _tag: "Plain", status: 413, detail: error.detail } : error
+)
 
 export const bodyText = (maxBytes: ByteSize.ByteSize) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ text }) =>

@@ -113,6 +113,8 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
         yield* add("POST", replays, ReplayJobHandlers.start(jobs, aliases, bodyRoom))
         yield* add("GET", replays, ReplayJobHandlers.list(jobs, aliases))
         yield* add("GET", `${replays}/:replay_id`, ReplayJobHandlers.detail(jobs, aliases))
+        yield* add("POST", `${replays}/:replay_id/pause`, ReplayJobHandlers.pause(jobs, aliases))
+        yield* add("POST", `${replays}/:replay_id/resume`, ReplayJobHandlers.resume(jobs, aliases))
         yield* add("POST", `${replays}/:replay_id/cancel`, ReplayJobHandlers.cancel(jobs, aliases))
       }
       if (options.brokerDlqQueueNames !== undefined) {

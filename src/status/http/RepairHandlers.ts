@@ -8,8 +8,16 @@ import { DeadLetterStore, type RepairRefused } from "../dead-letters/DeadLetterS
 import { archivedDays } from "../dead-letters/LetterRepairs.ts"
 import * as LetterEdit from "../replay/LetterEdit.ts"
 import * as Parameters from "./DeadLetterParameters.ts"
-import { bodyText, failWith, maxBody, ok, orInvalid, parameter, parseOrUndefined } from "./DeadLetterResponses.ts"
-import * as OperationBody from "./OperationBody.ts"
+import {
+  bodyText,
+  failWith,
+  maxBody,
+  ok,
+  operationReason,
+  orInvalid,
+  parameter,
+  parseOrUndefined
+} from "./DeadLetterResponses.ts"
 
 /** Edits a dead letter and replays it as a new one. */
 export const edit = (aliases: ContractAliasConfig, { withReservation }: BodyMemory.BodyMemory["Service"]) =>
@@ -36,9 +44,7 @@ export const edit = (aliases: ContractAliasConfig, { withReservation }: BodyMemo
 export const archive = (sweeper: ArchiveSweeper["Service"]) =>
   Effect.gen(function* () {
     const dlqId = yield* parameter("dlq_id")
-    const why = yield* Effect.mapError(OperationBody.read, (error) =>
-      error._tag === "Unreadable" ? { _tag: "Plain" as const, status: 413, detail: error.detail } : error
-    )
+    const why = yield* operationReason
     const store = yield* DeadLetterStore
     const result = yield* store.archive(dlqId, why)
     if (result._tag !== "Done") return yield* refuse(dlqId, result)

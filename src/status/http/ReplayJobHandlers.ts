@@ -9,6 +9,7 @@ import {
   failWith,
   maxBody,
   ok,
+  operationReason,
   orInvalid,
   parameter,
   parseOrUndefined,
@@ -55,6 +56,34 @@ export const cancel = Effect.fnUntraced(function* (jobs: Jobs, aliases: Contract
   if (found === undefined) return yield* failWith(404, `There is no replay job ${id}.`)
   if (found.state === "finished")
     return yield* failWith(409, `The replay job ${id} has finished already, so it cannot be cancelled.`)
+  return ok(jobBody(aliases, found))
+})
+
+/** Pauses a job with a plan, for the reason in the body. */
+export const pause = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const id = yield* parameter("replay_id")
+  const why = yield* operationReason
+  const isPaused = yield* jobs.pause(id, why)
+  const found = yield* jobs.get(id)
+  if (found === undefined) return yield* failWith(404, `There is no replay job ${id}.`)
+  if (isPaused) return ok(jobBody(aliases, found))
+  return yield* failWith(409, whyNotPaused(found))
+})
+
+const whyNotPaused = ({ plan, replay_id: id, state }: ReplayJob): string => {
+  if (state === "paused") return `The replay job ${id} is paused already.`
+  if (state !== "running") return `The replay job ${id} is ${state}, so it cannot be paused.`
+  return plan === undefined
+    ? `The replay job ${id} has no plan, so it cannot be paused. Cancel it, and start another one for the rest.`
+    : `The replay job ${id} was resumed meanwhile.`
+}
+
+export const resume = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const id = yield* parameter("replay_id")
+  const isResumed = yield* jobs.resume(id)
+  const found = yield* jobs.get(id)
+  if (found === undefined) return yield* failWith(404, `There is no replay job ${id}.`)
+  if (!isResumed) return yield* failWith(409, `The replay job ${id} is ${found.state}, so it cannot be resumed.`)
   return ok(jobBody(aliases, found))
 })
 

@@ -151,12 +151,17 @@ const canonical = (
   return isJsonObject(read) ? Result.succeed(read) : Result.fail([{ field: "body", problem: "must be a JSON object" }])
 }
 
+interface Validated {
+  /** `null` for a batch. */
+  readonly taskId: string | null
+}
+
 const validate = (
   content: Uint8Array,
   aliases: ContractAliasConfig,
   now: Timestamp.Timestamp
-): Result.Result<{ readonly taskId: string | null }, EnvelopeError> =>
-  Result.flatMap(parse("task", content), (message) => {
+): Result.Result<Validated, EnvelopeError> =>
+  Result.flatMap(parse("task", content), (message): Result.Result<Validated, EnvelopeError> => {
     const { exact, ordinary } = message
     if (BatchEnvelope.isBatch(ordinary)) {
       return Result.map(

@@ -1,21 +1,21 @@
 import type { Reply, Script } from "../../services/Redis.ts"
+import * as Index from "../dead-letters/DeadLetterIndex.ts"
 import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
+import { countFailure, prelude } from "../dead-letters/OutcomeIndex.ts"
 
 /**
  * The keys of replay jobs. They have the same prefix as the dead-letter index.
  *
- * - `…replays`, `…replays:running`: sorted sets of job ids in the order of creation.
+ * - `…replays`, `…replays:running`, `…replays:staged`: sorted sets of job ids in the order of creation. Running jobs
+ *   with a plan are in the last one, because earlier releases would replay their records all at once.
  * - `…replay:<id>`: a hash with the job. `…replay:<id>:ids` and `…replay:<id>:problems` are lists.
  * - `…replay:<id>:begun`: a hash with the records of the current batch that the job has begun to publish. Each value is
  *   the token of the attempt, or `replayed`.
+ * - The hash of a job with a plan has its `step`, the position `step_end`, and `s<step>:…` for what is known of steps.
  * - `…replay-key:<hash>`: the job that was created with an idempotency key.
  *
  * Scripts receive the key `…stats` and derive the other keys from it.
  */
-const prelude = `
-local base = string.sub(KEYS[1], 1, -6)
-local function jobKey(id) return base .. 'replay:' .. id end`
-
 const baseOf = ([stats = ""]: ReadonlyArray<string>): string => stats.slice(0, -"stats".length)
 
 const idsPerPush = 1_000
@@ -29,7 +29,7 @@ type CreateResult =
 
 /**
  * ARGV: id, hash of the idempotency key or an empty string, hash of the request, TTL of the key in seconds, maximum
- * jobs, maximum running jobs, 1 if the job has records, number of field arguments, the fields as pairs, then the ids.
+ * jobs, maximum running jobs, the sorted set of the running job or an empty string, number of field arguments, the fields as pairs, then the ids.
  */
 export const create: Script<CreateResult> = {
   name: "dlq-replay-create",
@@ -42,7 +42,8 @@ if key ~= '' then
     return { 'existing', known[1] }
   end
 end
-if ARGV[7] == '1' and redis.call('ZCARD', base .. 'replays:running') >= tonumber(ARGV[6]) then return { 'too_many' } end
+local running = redis.call('ZCARD', base .. 'replays:running') + redis.call('ZCARD', base .. 'replays:staged')
+if ARGV[7] ~= '' and running >= tonumber(ARGV[6]) then return { 'too_many' } end
 local seq = redis.call('HINCRBY', KEYS[1], 'jobs', '1')
 local fields = 8 + tonumber(ARGV[8])
 redis.call('HSET', jobKey(id), unpack(ARGV, 9, fields))
@@ -50,7 +51,7 @@ for from = fields + 1, #ARGV, ${idsPerPush} do
   redis.call('RPUSH', jobKey(id) .. ':ids', unpack(ARGV, from, math.min(from + ${idsPerPush - 1}, #ARGV)))
 end
 redis.call('ZADD', base .. 'replays', seq, id)
-if ARGV[7] == '1' then redis.call('ZADD', base .. 'replays:running', seq, id) end
+if ARGV[7] ~= '' then redis.call('ZADD', base .. 'replays:' .. ARGV[7], seq, id) end
 if key ~= '' then
   redis.call('HSET', base .. 'replay-key:' .. key, 'job', id, 'fingerprint', fingerprint)
   redis.call('EXPIRE', base .. 'replay-key:' .. key, ARGV[4])
@@ -59,9 +60,10 @@ local excess = redis.call('ZCARD', base .. 'replays') - tonumber(ARGV[5])
 if excess > 0 then
   local dropped = 0
   for _, old in ipairs(redis.call('ZRANGEBYSCORE', base .. 'replays', '-inf', '+inf', 'LIMIT', '0', tonumber(ARGV[6]) + ${dropsAtOnce})) do
-    if dropped < excess and dropped < ${dropsAtOnce} and not redis.call('ZSCORE', base .. 'replays:running', old) then
+    if dropped < excess and dropped < ${dropsAtOnce} and not redis.call('ZSCORE', base .. 'replays:running', old)
+      and not redis.call('ZSCORE', base .. 'replays:staged', old) then
       redis.call('ZREM', base .. 'replays', old)
-      redis.call('DEL', jobKey(old), jobKey(old) .. ':ids', jobKey(old) .. ':problems', jobKey(old) .. ':begun')
+      redis.call('DEL', jobKey(old), jobKey(old) .. ':ids', jobKey(old) .. ':problems', jobKey(old) .. ':begun', jobKey(old) .. ':failures')
       dropped = dropped + 1
     end
   end
@@ -70,7 +72,7 @@ return { 'created', id }`,
   step: (
     call,
     keys,
-    [id = "", key = "", fingerprint = "", seconds = "", maxJobs = "", maxRunning = "", hasWork = "", ...rest]
+    [id = "", key = "", fingerprint = "", seconds = "", maxJobs = "", maxRunning = "", list = "", ...rest]
   ) => {
     const base = baseOf(keys)
     const [n = "", ...given] = rest
@@ -82,13 +84,14 @@ return { 'created', id }`,
         return knownFingerprint === fingerprint ? ["existing", known] : ["other"]
       }
     }
-    if (hasWork === "1" && Number(call("ZCARD", `${base}replays:running`)) >= Number(maxRunning)) return ["too_many"]
+    const running = Number(call("ZCARD", `${base}replays:running`)) + Number(call("ZCARD", `${base}replays:staged`))
+    if (list !== "" && running >= Number(maxRunning)) return ["too_many"]
     const seq = String(call("HINCRBY", keys[0] ?? "", "jobs", "1"))
     call("HSET", job, ...given.slice(0, Number(n)))
     const ids = given.slice(Number(n))
     if (ids.length > 0) call("RPUSH", `${job}:ids`, ...ids)
     call("ZADD", `${base}replays`, seq, id)
-    if (hasWork === "1") call("ZADD", `${base}replays:running`, seq, id)
+    if (list !== "") call("ZADD", `${base}replays:${list}`, seq, id)
     if (key !== "") {
       call("HSET", idempotency, "job", id, "fingerprint", fingerprint)
       call("EXPIRE", idempotency, seconds)
@@ -104,11 +107,13 @@ return { 'created', id }`,
         "0",
         Number(maxRunning) + dropsAtOnce
       )
-      const droppable = texts(oldest).filter((old) => call("ZSCORE", `${base}replays:running`, old) === null)
+      const droppable = texts(oldest).filter((old) =>
+        ["running", "staged"].every((list) => call("ZSCORE", `${base}replays:${list}`, old) === null)
+      )
       for (const old of droppable.slice(0, excess)) {
         call("ZREM", `${base}replays`, old)
         const key = `${base}replay:${old}`
-        call("DEL", key, `${key}:ids`, `${key}:problems`, `${key}:begun`)
+        call("DEL", key, `${key}:ids`, `${key}:problems`, `${key}:begun`, `${key}:failures`)
       }
     }
     return ["created", id]
@@ -121,19 +126,21 @@ return { 'created', id }`,
   }
 }
 
-/** ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or another worker has the lease. */
+/** ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or is paused, or another worker has it. */
 export const take: Script<boolean> = {
   name: "dlq-replay-take",
   lua: `${prelude}
-local job = redis.call('HMGET', jobKey(ARGV[1]), 'state', 'worker', 'worker_until')
-if job[1] ~= 'running' then return 0 end
+local job = redis.call('HMGET', jobKey(ARGV[1]), 'state', 'worker', 'worker_until', 'paused_at')
+if job[1] ~= 'running' or job[4] then return 0 end
 if job[2] and job[2] ~= ARGV[2] and tonumber(job[3]) > tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', jobKey(ARGV[1]), 'worker', ARGV[2], 'worker_until', ARGV[4])
 return 1`,
   step: (call, keys, [id = "", worker = "", now = "", until = ""]) => {
     const job = `${baseOf(keys)}replay:${id}`
-    const [state, holder, holderUntil] = items(call("HMGET", job, "state", "worker", "worker_until"))
-    if (state !== "running") return 0
+    const [state, holder, holderUntil, pausedAt] = items(
+      call("HMGET", job, "state", "worker", "worker_until", "paused_at")
+    )
+    if (state !== "running" || pausedAt !== null) return 0
     if (holder !== null && holder !== worker && Number(holderUntil) > Number(now)) return 0
     call("HSET", job, "worker", worker, "worker_until", until)
     return 1
@@ -144,23 +151,33 @@ return 1`,
 const counters = ["replayed", "skipped", "failed", "unknown"] as const
 
 /**
- * ARGV: id, worker, position before, position after, four counts, now as text, maximum problems, problems. Adds the
- * counts of a batch to the job. Returns `running` if the job continues, and `over` if the job has ended. Returns `lost`
- * and adds nothing if another worker has the lease or the position has changed.
+ * ARGV: id, worker, position before, position after, four counts, now as text, now, maximum problems, problems. Adds
+ * the counts of a batch to the job. Returns `running` if the job continues, and `over` if the job has ended. Returns
+ * `lost` and adds nothing if another worker has the lease or the position has changed. A job with a plan continues until
+ * its last step is over.
  */
 export const advance: Script<"running" | "over" | "lost"> = {
   name: "dlq-replay-advance",
   lua: `${prelude}
 local key = jobKey(ARGV[1])
-local job = redis.call('HMGET', key, 'worker', 'position', 'total', 'state')
+local job = redis.call('HMGET', key, 'worker', 'position', 'total', 'state', 'step', 'step_end')
 if job[1] ~= ARGV[2] or job[2] ~= ARGV[3] then return 'lost' end
 redis.call('HSET', key, 'position', ARGV[4], 'updated_at', ARGV[9])
+if job[5] then
+  local step = 's' .. job[5] .. ':'
+  redis.call('HINCRBY', key, step .. 'replayed', ARGV[5])
+  redis.call('HINCRBY', key, step .. 'not_replayed', ARGV[6] + ARGV[7] + ARGV[8])
+  for _ = 1, tonumber(ARGV[7]) do countFailure(ARGV[1], 'not published', ARGV[9]) end
+  if tonumber(ARGV[4]) >= tonumber(job[6]) then
+    redis.call('HSET', key, step .. 'published_at', ARGV[9], step .. 'published_ms', ARGV[10])
+  end
+end
 ${counters.map((name, i) => `redis.call('HINCRBY', key, '${name}', ARGV[${i + 5}])`).join("\n")}
-local room = tonumber(ARGV[10]) - redis.call('LLEN', key .. ':problems')
-for i = 11, math.min(#ARGV, 10 + room) do redis.call('RPUSH', key .. ':problems', ARGV[i]) end
+local room = tonumber(ARGV[11]) - redis.call('LLEN', key .. ':problems')
+for i = 12, math.min(#ARGV, 11 + room) do redis.call('RPUSH', key .. ':problems', ARGV[i]) end
 redis.call('HDEL', key, 'waiting')
 redis.call('DEL', key .. ':begun')
-if job[4] == 'running' and tonumber(ARGV[4]) < tonumber(job[3]) then return 'running' end
+if job[4] == 'running' and (job[5] or tonumber(ARGV[4]) < tonumber(job[3])) then return 'running' end
 if job[4] == 'running' then
   redis.call('HSET', key, 'state', 'finished')
   redis.call('ZREM', base .. 'replays:running', ARGV[1])
@@ -170,16 +187,25 @@ return 'over'`,
   step: (call, keys, [id = "", worker = "", from = "", to = "", ...rest]) => {
     const base = baseOf(keys)
     const key = `${base}replay:${id}`
-    const [holder, position, total, state] = items(call("HMGET", key, "worker", "position", "total", "state"))
+    const [holder, position, total, state, step, stepEnd] = items(
+      call("HMGET", key, "worker", "position", "total", "state", "step", "step_end")
+    )
     if (holder !== worker || position !== from) return "lost"
-    const [at = "", most = "", ...problems] = rest.slice(counters.length)
+    const [at = "", nowMs = "", most = "", ...problems] = rest.slice(counters.length)
     call("HSET", key, "position", to, "updated_at", at)
+    if (typeof step === "string") {
+      const [replayed = "", skipped, failed, unknown] = rest
+      call("HINCRBY", key, `s${step}:replayed`, replayed)
+      call("HINCRBY", key, `s${step}:not_replayed`, Number(skipped) + Number(failed) + Number(unknown))
+      for (let n = 0; n < Number(failed); n++) countFailure(Index.of(call, keys), id, "not published", at)
+      if (Number(to) >= Number(stepEnd)) call("HSET", key, `s${step}:published_at`, at, `s${step}:published_ms`, nowMs)
+    }
     for (const [i, name] of counters.entries()) call("HINCRBY", key, name, rest[i] ?? "0")
     const room = Number(most) - Number(call("LLEN", `${key}:problems`))
     for (const problem of problems.slice(0, Math.max(0, room))) call("RPUSH", `${key}:problems`, problem)
     call("HDEL", key, "waiting")
     call("DEL", `${key}:begun`)
-    if (state === "running" && Number(to) < Number(total)) return "running"
+    if (state === "running" && (typeof step === "string" || Number(to) < Number(total))) return "running"
     if (state === "running") {
       call("HSET", key, "state", "finished")
       call("ZREM", `${base}replays:running`, id)
@@ -214,6 +240,7 @@ if state == 'running' then
   redis.call('HSET', jobKey(ARGV[1]), 'state', 'cancelled', 'updated_at', ARGV[2])
   redis.call('HDEL', jobKey(ARGV[1]), 'waiting')
   redis.call('ZREM', base .. 'replays:running', ARGV[1])
+  redis.call('ZREM', base .. 'replays:staged', ARGV[1])
 end
 return state`,
   step: (call, keys, [id = "", at = ""]) => {
@@ -224,6 +251,7 @@ return state`,
       call("HSET", key, "state", "cancelled", "updated_at", at)
       call("HDEL", key, "waiting")
       call("ZREM", `${base}replays:running`, id)
+      call("ZREM", `${base}replays:staged`, id)
     }
     return state
   },

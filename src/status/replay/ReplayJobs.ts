@@ -1,56 +1,20 @@
 import { createHash, randomUUID } from "node:crypto"
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Array as Arr, Clock, Context, Effect, Layer, Schema } from "effect"
 import * as CanonicalJson from "../../messaging/envelope/CanonicalJson.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
-import { Redis, type RedisError, type Reply } from "../../services/Redis.ts"
+import { Redis, type RedisError } from "../../services/Redis.ts"
 import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
 import { DeadLetterFilter, DeadLetterStore, UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
 import { baseOf } from "../dead-letters/RedisDLQStore.ts"
+import { fieldsOf, jobOf, Problem, ReplayJob, Selection } from "./ReplayJob.ts"
 import * as Scripts from "./ReplayJobScripts.ts"
+import * as ReplayPlan from "./ReplayPlan.ts"
+import * as PlanScripts from "./ReplayPlanScripts.ts"
 
-/**
- * The records to replay: a list of ids, or the records that match a filter when the job is created. The job skips a
- * record of a filter if its state has changed meanwhile.
- */
-export const Selection = Schema.Union([
-  Schema.Struct({ ids: Schema.Array(Schema.String) }),
-  Schema.Struct({ filter: DeadLetterFilter })
-])
-export type Selection = typeof Selection.Type
-
-/** A record that was not replayed, or whose outcome is unknown. */
-export const Problem = Schema.Struct({
-  dlq_id: Schema.String,
-  outcome: Schema.Literals(["skipped", "failed", "unknown"]),
-  detail: Schema.String
-})
-export type Problem = typeof Problem.Type
-
-/** The current state of a replay of many records. */
-export const ReplayJob = Schema.Struct({
-  replay_id: Schema.String,
-  state: Schema.Literals(["running", "finished", "cancelled"]),
-  force: Schema.Boolean,
-  filter: Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(Schema.String))),
-  total: Schema.Int,
-  /** True if more records matched than one job may have. Another job with the same filter replays the rest. */
-  truncated: Schema.Boolean,
-  replayed: Schema.Int,
-  /** The number of records that this job did not replay, for example because they were deleted or already replayed. */
-  skipped: Schema.Int,
-  failed: Schema.Int,
-  /** The number of records whose state is now `replay_unknown`. Only `force` replays them again. */
-  unknown: Schema.Int,
-  remaining: Schema.Int,
-  /** The reason why the job makes no progress at the moment, or `null` if it makes progress. */
-  waiting: Schema.NullOr(Schema.String),
-  started_at: Schema.String,
-  updated_at: Schema.String
-})
-export type ReplayJob = typeof ReplayJob.Type
+export { Problem, ReplayJob, Selection }
 
 /** `other_request`: the idempotency key belongs to a different request. `too_many`: `maxRunning` jobs are running. */
 export class ReplayJobRefused extends Schema.TaggedError<ReplayJobRefused>()("ReplayJobRefused", {
@@ -87,6 +51,8 @@ export class ReplayJobs extends Context.Service<
     readonly create: (request: {
       readonly selection: Selection
       readonly force: boolean
+      /** Replays the records in steps. Default: all at once. */
+      readonly plan?: ReplayPlan.ReplayPlan | undefined
       readonly idempotencyKey?: string
     }) => Effect.Effect<{ readonly job: ReplayJob; readonly existing: boolean }, RedisError | ReplayJobRefused>
 
@@ -107,13 +73,23 @@ export class ReplayJobs extends Context.Service<
     /** Cancels a job and returns its state. Publishes that are in progress are not cancelled. */
     readonly cancel: (id: string) => Effect.Effect<ReplayJob | undefined, RedisError>
 
-    /** The ids of the running jobs, oldest first. */
+    /** Pauses a job with a plan. Returns false if the job has no plan, is paused already or has ended. */
+    readonly pause: (
+      id: string,
+      why: { readonly reason: string; readonly by: string | null }
+    ) => Effect.Effect<boolean, RedisError>
+
+    /** Continues a paused job. Failures before are forgotten. Returns false if the job is not paused. */
+    readonly resume: (id: string) => Effect.Effect<boolean, RedisError>
+
+    /** The ids of the running jobs, oldest first: without a plan, and with one. */
     readonly running: Effect.Effect<ReadonlyArray<string>, RedisError>
+    readonly staged: Effect.Effect<ReadonlyArray<string>, RedisError>
 
     /** Takes or renews the lease of a job. Returns false if another worker has the lease or the job has ended. */
     readonly take: (id: string, worker: string, leaseMs: number) => Effect.Effect<boolean, RedisError>
 
-    /** Returns the next ids of a job and the position of the first one. */
+    /** Returns the next ids of a job and the position of the first one. A job with a plan has none beyond its step. */
     readonly next: (
       id: string,
       count: number
@@ -124,9 +100,15 @@ export class ReplayJobs extends Context.Service<
         /** The state that the records must have. `undefined` if the job was created with ids. */
         readonly state: DeadLetterRecord["state"] | undefined
         readonly ids: ReadonlyArray<string>
+        /** The step of the job, and its records per second. `undefined` without a plan. */
+        readonly step: number | undefined
+        readonly rate: number | undefined
       },
       RedisError
     >
+
+    /** Begins the next step, if the outcomes of this one are known or its time is over. The last step ends the job. */
+    readonly nextStep: (id: string, worker: string) => Effect.Effect<PlanScripts.StepResult, RedisError>
 
     readonly advance: (
       id: string,
@@ -153,9 +135,12 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   const readJob = Effect.fnUntraced(function* (id: string) {
     if (!isJobId(id)) return undefined
-    const reply = yield* redis.command("HMGET", jobKey(id), ...jobFields)
-    return jobOf(id, items(reply))
+    const fields = Arr.chunksOf(texts(yield* redis.command("HGETALL", jobKey(id))), 2)
+    return jobOf(id, Object.fromEntries(fields.map(([name = "", value = ""]) => [name, value])))
   })
+
+  const idsIn = (list: "running" | "staged") =>
+    Effect.map(redis.command("ZRANGEBYSCORE", `${base}replays:${list}`, "-inf", "+inf", "LIMIT", 0, maxRunning), texts)
 
   /** Reads the ids of all records that match now. Records that are indexed later do not appear on later pages. */
   const selectIds = Effect.fnUntraced(function* (selection: Selection) {
@@ -179,31 +164,23 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   return ReplayJobs.of({
     maxIds,
-    create: Effect.fn("ReplayJobs.create")(function* ({ force, idempotencyKey, selection }) {
+    create: Effect.fn("ReplayJobs.create")(function* ({ force, idempotencyKey, plan, selection }) {
       const { ids, truncated } = yield* selectIds(selection)
       const at = yield* now
+      const total = ids.length
       const fields = Object.entries({
-        state: ids.length === 0 ? "finished" : "running",
-        force: force ? 1 : 0,
-        filter: "filter" in selection ? JSON.stringify(selection.filter) : "",
-        total: ids.length,
-        truncated: truncated ? 1 : 0,
-        replayed: 0,
-        skipped: 0,
-        failed: 0,
-        unknown: 0,
-        position: 0,
-        started_at: at,
-        updated_at: at
+        ...fieldsOf({ selection, force, total, truncated, at }),
+        ...(plan !== undefined && ReplayPlan.fieldsOf(plan, total, at))
       }).flat()
+      const list = plan === undefined ? "running" : "staged"
       const created = yield* redis.run(Scripts.create, keys, [
         randomUUID(),
         idempotencyKey === undefined ? "" : createHash("sha256").update(idempotencyKey).digest("hex"),
-        CanonicalJson.sha256({ selection, force }),
+        CanonicalJson.sha256({ selection, force, ...(plan !== undefined && { plan }) }),
         idempotencyKeySeconds,
         maxJobs,
         maxRunning,
-        ids.length === 0 ? 0 : 1,
+        total === 0 ? "" : list,
         fields.length,
         ...fields,
         ...ids
@@ -240,27 +217,44 @@ const make = Effect.fnUntraced(function* (options: Options) {
       yield* redis.run(Scripts.cancel, keys, [id, yield* now])
       return yield* readJob(id)
     }),
-    running: Effect.map(
-      redis.command("ZRANGEBYSCORE", `${base}replays:running`, "-inf", "+inf", "LIMIT", 0, maxRunning),
-      texts
-    ),
+    pause: Effect.fn("ReplayJobs.pause")(function* (id, { by, reason }) {
+      return isJobId(id) && (yield* redis.run(PlanScripts.pause, keys, [id, yield* now, by ?? "", reason]))
+    }),
+    resume: Effect.fn("ReplayJobs.resume")(function* (id) {
+      return isJobId(id) && (yield* redis.run(PlanScripts.resume, keys, [id, yield* now]))
+    }),
+    running: idsIn("running"),
+    staged: idsIn("staged"),
     take: Effect.fnUntraced(function* (id, worker, leaseMs) {
       const millis = yield* Clock.currentTimeMillis
       return yield* redis.run(Scripts.take, keys, [id, worker, millis, millis + leaseMs])
     }),
     next: Effect.fnUntraced(function* (id, count) {
-      const reply = yield* redis.command("HMGET", jobKey(id), "position", "force", "filter")
-      const [position, force, filter] = items(reply)
+      const names = ["position", "force", "filter", "plan", "step", "step_end", "paused_at"]
+      const [position, force, filter, plan, step, end, pausedAt] = items(
+        yield* redis.command("HMGET", jobKey(id), ...names)
+      )
       const from = Number(position)
-      const ids = texts(yield* redis.command("LRANGE", `${jobKey(id)}:ids`, from, from + count - 1))
+      const rate = typeof plan === "string" ? (ReplayPlan.planOf({ plan })?.rate ?? undefined) : undefined
+      const most = typeof step === "string" ? Math.min(batchOf(count, rate), Number(end) - from) : count
+      const ids =
+        most > 0 && pausedAt === null
+          ? texts(yield* redis.command("LRANGE", `${jobKey(id)}:ids`, from, from + most - 1))
+          : []
       const state = typeof filter === "string" && filter !== "" ? stateOf(decodeFilter(filter)) : undefined
-      return { position: from, force: force === "1", state, ids }
+      return { position: from, force: force === "1", state, ids, rate, step: step === null ? undefined : Number(step) }
+    }),
+    nextStep: Effect.fnUntraced(function* (id, worker) {
+      const millis = yield* Clock.currentTimeMillis
+      return yield* redis.run(PlanScripts.nextStep, keys, [id, worker, millis, yield* now])
     }),
     advance: Effect.fnUntraced(function* (id, worker, position, { failed, problems, replayed, skipped, unknown }) {
       const done = replayed + skipped + failed + unknown
       const counts = [replayed, skipped, failed, unknown]
       const encodedProblems = problems.map((problem) => Schema.encodeSync(ProblemText)(problem))
-      const args = [id, worker, position, position + done, ...counts, yield* now, maxProblems, ...encodedProblems]
+      const millis = yield* Clock.currentTimeMillis
+      const times = [yield* now, millis]
+      const args = [id, worker, position, position + done, ...counts, ...times, maxProblems, ...encodedProblems]
       return yield* redis.run(Scripts.advance, keys, args)
     }),
     wait: (id, worker, why) => Effect.asVoid(redis.run(Scripts.wait, keys, [id, worker, why]))
@@ -287,46 +281,12 @@ const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(
 /** Returns whether a text is a job id. Any other text could select a different Redis key, such as `<id>:ids`. */
 const isJobId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
 
+/** A batch takes at most half a second, so that a pause and the rule to stop take effect soon. */
+const batchOf = (count: number, rate: number | undefined): number =>
+  rate === undefined ? count : Math.max(1, Math.min(count, Math.floor(rate / 2)))
+
 const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
 
 const decodeFilter = Schema.decodeSync(Schema.fromJsonString(DeadLetterFilter))
 
 const ProblemText = Schema.fromJsonString(Problem)
-
-const jobFields = [
-  "state",
-  "force",
-  "filter",
-  "total",
-  "truncated",
-  "replayed",
-  "skipped",
-  "failed",
-  "unknown",
-  "position",
-  "waiting",
-  "started_at",
-  "updated_at"
-]
-
-const jobOf = (replay_id: string, values: ReadonlyArray<Reply>): ReplayJob | undefined => {
-  const [state, force, filter, total, truncated, replayed, skipped, failed, unknown, position, waiting, ...times] =
-    values
-  if (typeof state !== "string") return undefined
-  return Schema.decodeUnknownSync(ReplayJob)({
-    replay_id,
-    state,
-    force: force === "1",
-    filter: filter === "" || typeof filter !== "string" ? null : JSON.parse(filter),
-    total: Number(total),
-    truncated: truncated === "1",
-    replayed: Number(replayed),
-    skipped: Number(skipped),
-    failed: Number(failed),
-    unknown: Number(unknown),
-    remaining: Number(total) - Number(position),
-    waiting,
-    started_at: times[0],
-    updated_at: times[1]
-  })
-}

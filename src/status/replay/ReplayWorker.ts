@@ -38,17 +38,31 @@ export const layer = (
       const workOnRunningJobs = Effect.gen(function* () {
         for (const id of yield* jobs.running) yield* work(id, worker, options)
       })
-      yield* workOnRunningJobs.pipe(
-        Effect.catch((error) =>
-          Effect.logWarning("Redis is unavailable. Replay jobs wait until Redis is available again.", error.message)
-        ),
-        Effect.catchDefect((defect) =>
-          Effect.logError("A replay job failed unexpectedly. The worker retries the job.", defect)
-        ),
-        Effect.repeat(Schedule.spaced(options.lookEvery ?? "500 millis")),
-        Effect.forkScoped
-      )
+      const scope = yield* Effect.scope
+      const staged = new Set<string>()
+      /** Jobs with a plan wait most of the time, so that each of them has a fiber. */
+      const workOnStagedJobs = Effect.gen(function* () {
+        for (const id of yield* jobs.staged) {
+          if (staged.has(id)) continue
+          staged.add(id)
+          const done = Effect.sync(() => void staged.delete(id))
+          yield* Effect.forkIn(Effect.ensuring(logged(work(id, worker, options)), done), scope)
+        }
+      })
+      const look = Schedule.spaced(options.lookEvery ?? "500 millis")
+      yield* Effect.forkScoped(Effect.repeat(logged(workOnRunningJobs), look))
+      yield* Effect.forkScoped(Effect.repeat(logged(workOnStagedJobs), look))
     })
+  )
+
+const logged = <R>(work: Effect.Effect<void, RedisError, R>): Effect.Effect<void, never, R> =>
+  work.pipe(
+    Effect.catch((error) =>
+      Effect.logWarning("Redis is unavailable. Replay jobs wait until Redis is available again.", error.message)
+    ),
+    Effect.catchDefect((defect) =>
+      Effect.logError("A replay job failed unexpectedly. The worker retries the job.", defect)
+    )
   )
 
 const settingsErrorOf = (options: Options): SettingsError | undefined => {
@@ -60,7 +74,9 @@ const settingsErrorOf = (options: Options): SettingsError | undefined => {
   return issues.mistakes.length > 0 ? SettingsError.of("ReplayWorker", issues.mistakes) : undefined
 }
 
-/** Processes a job until it ends. Does nothing if another worker has the lease of the job. */
+/**
+ * Processes a job until it ends, or until its plan has to wait. Does nothing if another worker has the lease of the job.
+ */
 export const work = Effect.fnUntraced(function* (
   id: string,
   worker: string,
@@ -77,13 +93,16 @@ export const work = Effect.fnUntraced(function* (
   let batch: Batch | undefined
   const batches = Effect.gen(function* () {
     const startedAt = yield* Clock.currentTimeMillis
-    const { force, ids, position, state } = yield* jobs.next(id, window)
+    const { force, ids, position, rate = perSecond, state, step } = yield* jobs.next(id, window)
+    if (step !== undefined && ids.length === 0) {
+      return (yield* jobs.nextStep(id, worker)) === "begun" ? "running" : "over"
+    }
     const results: Array<RecordResult> = []
     batch = { position, results }
     yield* Effect.forEach(
       ids,
       (dlqId) =>
-        replayUntilSettled({ id, position }, worker, dlqId, { force, state }, (result) => results.push(result)),
+        replayUntilSettled({ id, position, step }, worker, dlqId, { force, state }, (result) => results.push(result)),
       {
         concurrency: "unbounded",
         discard: true
@@ -91,7 +110,8 @@ export const work = Effect.fnUntraced(function* (
     )
     const outcome = yield* jobs.advance(id, worker, position, progressOf(results))
     const spent = (yield* Clock.currentTimeMillis) - startedAt
-    if (outcome === "running") yield* Effect.sleep(Math.max(0, (ids.length / perSecond) * 1_000 - spent))
+    if (outcome === "running")
+      yield* Effect.sleep(Math.max(0, (ids.length / Math.min(rate, perSecond)) * 1_000 - spent))
     return outcome
   }).pipe(
     Effect.retry({ schedule: retrySchedule, while: ({ retryable }) => retryable }),

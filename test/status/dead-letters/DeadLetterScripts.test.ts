@@ -147,7 +147,14 @@ const action = fc.oneof(
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Begin" as const), id, token, job }) },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Settle" as const), id, token, job, settlement }) },
   fc.record({ _tag: fc.constant("Wait" as const), ms: small([1_000, 31_000, 40_000]) }),
-  fc.record({ _tag: fc.constant("Job" as const), filter, key: small(["", "k1", "k2"]), force: fc.boolean() }),
+  fc.record({
+    _tag: fc.constant("Job" as const),
+    filter,
+    key: small(["", "k1", "k2"]),
+    force: fc.boolean(),
+    plan: small([undefined, { steps: [1, 1], rate: null, stop_after: 1, wait_seconds: 20 }])
+  }),
+  fc.record({ _tag: fc.constant("Pause" as const), job: fc.nat(3), isPaused: fc.boolean() }),
   fc.record({
     _tag: fc.constant("Work" as const),
     job: fc.nat(3),
@@ -259,6 +266,7 @@ const play = Effect.fnUntraced(function* (
           jobs.create({
             selection: { filter: action.filter },
             force: action.force,
+            plan: action.plan,
             ...(action.key !== "" && { idempotencyKey: action.key })
           }),
           ({ existing, job: { replay_id, ...job } }) => {
@@ -275,8 +283,14 @@ const play = Effect.fnUntraced(function* (
           const { ids, position } = yield* jobs.next(job, 2)
           const progress = { replayed, skipped, failed, unknown, problems }
           const went = yield* jobs.advance(job, action.worker, position, progress)
-          return [taken, ids, position, went, yield* jobs.problems(job)]
+          const next = yield* jobs.nextStep(job, action.worker)
+          const { replay_id: _, ...view } = { replay_id: "", ...(yield* jobs.get(job)) }
+          return [taken, ids, position, went, next, view, yield* jobs.problems(job)]
         })
+      }
+      case "Pause": {
+        const job = jobIds[action.job] ?? "none"
+        return action.isPaused ? jobs.pause(job, { reason: "why", by: null }) : jobs.resume(job)
       }
       case "Advance": {
         const progress = { replayed: 1, skipped: 0, failed: 0, unknown: 0, problems: [] }
