@@ -16,7 +16,7 @@ const areas: ReadonlyArray<Area> = [
   { path: "src/services", may: [], rooms: ["."] },
   { path: "src/policy", may: [], rooms: ["routes", "facts", "."] },
   { path: "src/http", may: ["src/services", "src/policy"], rooms: ["."] },
-  { path: "src/state", may: ["src/services", "src/policy"], rooms: ["."] },
+  { path: "src/state", may: ["src/services", "src/policy"], rooms: [".", "limits"] },
   { path: "src/process", may: ["src/services", "src/policy"], rooms: ["."] },
   // one runner: operators try out the very guardrails that requests go through
   {

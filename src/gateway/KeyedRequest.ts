@@ -9,6 +9,7 @@ import type { CreationRequest } from "../policy/routes/UpstreamObjects.ts"
 import type { BodyLease } from "../services/BodyLeases.ts"
 import * as LogThrottle from "../services/LogThrottle.ts"
 import { Upstream } from "../services/Upstream.ts"
+import type * as Meters from "../state/limits/Meters.ts"
 import type { DenialRecord } from "../state/UsageRecord.ts"
 import type * as BufferedResponse from "./forward/BufferedResponse.ts"
 import { Destinations } from "./forward/Destination.ts"
@@ -17,7 +18,8 @@ import * as ObjectAccess from "./forward/objects/ObjectAccess.ts"
 import { ObjectOwners } from "./forward/objects/ObjectOwners.ts"
 import * as RequestLifecycle from "./forward/RequestLifecycle.ts"
 import { controlStateUnavailable, GatewayError, internalError } from "./GatewayError.ts"
-import * as Meters from "./limits/Meters.ts"
+import * as MeterCache from "./limits/MeterCache.ts"
+import * as MeterRefusal from "./limits/MeterRefusal.ts"
 import {
   type Admission,
   type LimitsUnavailable,
@@ -46,7 +48,7 @@ export interface KeyedServices {
   readonly owners: ObjectOwners["Service"]
   readonly upstream: Upstream["Service"]
   readonly usageLog: UsageLog["Service"]
-  readonly metersFor: ReturnType<typeof Meters.memoizedMeters>
+  readonly metersFor: ReturnType<typeof MeterCache.memoizedMeters>
   readonly now: () => number
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   readonly logThrottle: LogThrottle.LogThrottle
@@ -63,7 +65,7 @@ export const makeServices = Effect.gen(function* () {
     owners: yield* ObjectOwners,
     upstream: yield* Upstream,
     usageLog: yield* UsageLog,
-    metersFor: Meters.memoizedMeters(),
+    metersFor: MeterCache.memoizedMeters(),
     now: () => clock.currentTimeMillisUnsafe(),
     fork: Effect.runForkWith(yield* Effect.context<never>()),
     logThrottle: yield* LogThrottle.make
@@ -301,7 +303,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     const { meter, used } = reading
     this.readings = [reading]
     this.refuse(
-      Meters.refusal(meter, used, wanted, this.services.now(), this.outputTokensThatFit(meter)),
+      MeterRefusal.refusal(meter, used, wanted, this.services.now(), this.outputTokensThatFit(meter)),
       DenialRecords.ofLimit(meter, this.effective)
     )
   }

@@ -9,18 +9,19 @@ import { byPolicy } from "../policy/Refusals.ts"
 import type { WildcardTarget } from "../policy/Routing.ts"
 import { ofRequests } from "../policy/routes/BodyLimit.ts"
 import * as CompatPaths from "../policy/routes/CompatPaths.ts"
+import type * as Meters from "../state/limits/Meters.ts"
 import type { Destination } from "./forward/Destination.ts"
 import type { RequestLifecycle } from "./forward/RequestLifecycle.ts"
 import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as KeyedRequest from "./KeyedRequest.ts"
-import type * as Meters from "./limits/Meters.ts"
+import type * as MeterCache from "./limits/MeterCache.ts"
 import type * as Request from "./request/Request.ts"
 import * as DenialRecords from "./usage/DenialRecords.ts"
 import * as WildcardBody from "./WildcardBody.ts"
 
 export interface WildcardServices extends KeyedRequest.KeyedServices {
-  readonly requestCounters: ReturnType<typeof Meters.requestCountersOnly>
+  readonly requestCounters: ReturnType<typeof MeterCache.requestCountersOnly>
 }
 
 /** Handles one passthrough request with a gateway key. Its methods run in this order: begin, read, admit, send. */

@@ -6,7 +6,7 @@ import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { queueFull } from "./GatewayError.ts"
 import * as KeyedRequest from "./KeyedRequest.ts"
 import { clientKindOf, KeyedWildcardRequest, type WildcardServices } from "./KeyedWildcardRequest.ts"
-import * as Meters from "./limits/Meters.ts"
+import * as MeterCache from "./limits/MeterCache.ts"
 import type * as Request from "./request/Request.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
@@ -37,7 +37,7 @@ export interface WildcardRequests {
 export const make = Effect.gen(function* () {
   const services: WildcardServices = {
     ...(yield* KeyedRequest.makeServices),
-    requestCounters: Meters.requestCountersOnly()
+    requestCounters: MeterCache.requestCountersOnly()
   }
   const { destinations, now, upstream, usageLog } = services
 

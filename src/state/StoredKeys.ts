@@ -11,6 +11,8 @@ export interface StoredKey extends KeyState {
   /** The services that are linked to the key or its project. If the list is empty, only policies restrict services. */
   readonly services: ReadonlyArray<string>
   readonly ownLayer: PolicyLayer
+  /** The number (epoch) of the configuration change that moved the key to its current project and team. */
+  readonly ownerSince: number
 }
 
 export const lastUsedAtSql = "greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)"
@@ -20,7 +22,7 @@ const millis = (time: string): string => `round(extract(epoch FROM ${time}) * 10
 
 export const columns = `k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
   k.revoked_at IS NOT NULL AS revoked, ${millis("k.expires_at")} AS expires_at, ${millis(lastUsedAtSql)} AS used_at,
-  k.policy, k.guardrail_policy, k.policy_version::text AS policy_version, k.limits_since,
+  k.policy, k.guardrail_policy, k.policy_version::text AS policy_version, k.limits_since, k.owner_since::text AS owner_since,
   ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
     UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services`
 
@@ -36,6 +38,7 @@ export const fields = {
   guardrail_policy: Schema.Unknown,
   policy_version: Schema.FiniteFromString,
   limits_since: Since,
+  owner_since: Schema.FiniteFromString,
   services: Schema.Array(Schema.String)
 }
 
@@ -53,7 +56,8 @@ export const keyOf = (row: typeof Row.Type): StoredKey => {
     expiresAt: Option.fromNullOr(row.expires_at),
     lastUsedAt: row.used_at,
     services: row.services,
-    ownLayer: { ...own, since: row.limits_since }
+    ownLayer: { ...own, since: row.limits_since },
+    ownerSince: row.owner_since
   }
 }
 

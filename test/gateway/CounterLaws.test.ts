@@ -4,17 +4,17 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
-import * as Meters from "../../src/gateway/limits/Meters.ts"
 import {
   type Admission,
   type LimitsUnavailable,
   type Reservation,
   UsageLimits
 } from "../../src/gateway/limits/UsageLimits.ts"
-import * as LimitScopes from "../../src/gateway/snapshot/LimitScopes.ts"
 import { neutral } from "../../src/policy/KeyPolicy.ts"
 import { limited, unlimited } from "../../src/policy/Limit.ts"
 import { Redis, type RedisError } from "../../src/services/Redis.ts"
+import * as LimitScopes from "../../src/state/limits/LimitScopes.ts"
+import * as Meters from "../../src/state/limits/Meters.ts"
 import * as UsageRow from "../../src/state/UsageRow.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as RealTime from "../RealTime.ts"

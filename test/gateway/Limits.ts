@@ -3,7 +3,6 @@ import { assert, layer } from "@effect/vitest"
 import { Array, DateTime, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import * as Meters from "../../src/gateway/limits/Meters.ts"
 import type { SettledUsage } from "../../src/gateway/limits/SettlementCounters.ts"
 import {
   type Admission,
@@ -11,12 +10,13 @@ import {
   type Reservation,
   UsageLimits
 } from "../../src/gateway/limits/UsageLimits.ts"
-import * as LimitScopes from "../../src/gateway/snapshot/LimitScopes.ts"
 import type { UsageEstimate } from "../../src/policy/Estimate.ts"
 import { type KeyPolicy, neutral } from "../../src/policy/KeyPolicy.ts"
 import { limited } from "../../src/policy/Limit.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis, type RedisError } from "../../src/services/Redis.ts"
+import * as LimitScopes from "../../src/state/limits/LimitScopes.ts"
+import * as Meters from "../../src/state/limits/Meters.ts"
 import { usageQueue } from "../../src/state/UsageQueue.ts"
 
 /** What limits promise, on any Redis: time is the test's, the server's own only lets keys expire. */

@@ -63,6 +63,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/workers/WorkersMetrics.ts",
       "src/control/policies/PolicyLayers.ts",
       "src/gateway/limits/LimitsScripts.ts",
+      "src/state/limits/CounterMarks.ts",
       "src/gateway/forward/objects/ObjectOwners.ts",
       "src/state/UsageRow.ts",
       "src/gateway/usage/UsageWriter.ts",

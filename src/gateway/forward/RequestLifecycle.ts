@@ -1,5 +1,5 @@
+import type { MeterReading } from "../../state/limits/Meters.ts"
 import * as GatewayError from "../GatewayError.ts"
-import type { MeterReading } from "../limits/Meters.ts"
 import * as RateLimitHeaders from "../limits/RateLimitHeaders.ts"
 import type { Request } from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"

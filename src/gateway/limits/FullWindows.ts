@@ -1,4 +1,4 @@
-import type { Meter, MeterReading } from "./Meters.ts"
+import type { Meter, MeterReading } from "../../state/limits/Meters.ts"
 
 const maxWindows = 10_000
 

@@ -1,6 +1,7 @@
 import { Array as Arr } from "effect"
 import type { Call, Reply, Script } from "../../services/Redis.ts"
-import * as Meters from "./Meters.ts"
+import { beginningMark, markStanding, parseMark, standingLua } from "../../state/limits/CounterMarks.ts"
+import * as Meters from "../../state/limits/Meters.ts"
 import type { SettlementCounter } from "./SettlementCounters.ts"
 
 /** Reservations are kept as long as the longest counter, because unused amounts are subtracted from the counters. */
@@ -47,45 +48,6 @@ export type GroupAdmission =
       readonly refusedBy: ReadonlyArray<number>
       readonly usedBefore: ReadonlyArray<number>
     }
-
-/**
- * Decides whether a counter of a day or month can be trusted. The hash `limits:known:<scope>` holds a mark `<window>
- * <since>` for each counter. It means: the counter of this window is complete since configuration change `since`.
- * `wanted` is the mark that the caller expects.
- * - Same window: the counter is valid if it exists (`stands`). Otherwise it was lost (`cold`) and must be restored.
- * - Older window: nothing was counted in the new window yet. The new counter starts at 0 (`begins`).
- * - Later window, because this process's clock is slow: the counter is valid if it exists (`stands`).
- * - No mark, or a lower `since`: the limit is new or was removed for a time. The counter must be restored (`cold`).
- */
-const standingLua = `
-local function standing(mark, wanted, exists)
-  if mark == wanted and exists then return 'stands' end
-  local window, since = string.match(mark or '', '^(%d+) (%d+)$')
-  local wantedWindow, wantedSince = string.match(wanted, '^(%d+) (%d+)$')
-  if not window or tonumber(wantedSince) > tonumber(since) then return 'cold', since end
-  if window < wantedWindow then return exists and 'cold' or 'begins', since end
-  return exists and 'stands' or 'cold', since
-end`
-
-interface Mark {
-  readonly window: string
-  readonly since: number
-}
-
-const parseMark = (mark: Reply | undefined): Mark | undefined => {
-  const [, window, since] = /^(\d+) (\d+)$/.exec(String(mark ?? "")) ?? []
-  return window === undefined ? undefined : { window, since: Number(since) }
-}
-
-const markStanding = (mark: Reply | undefined, wanted: string, exists: boolean): "stands" | "begins" | "cold" => {
-  const [currentMark, wantedMark] = [parseMark(mark), parseMark(wanted)]
-  if (currentMark === undefined || wantedMark === undefined || wantedMark.since > currentMark.since) return "cold"
-  if (currentMark.window < wantedMark.window) return exists ? "cold" : "begins"
-  return exists ? "stands" : "cold"
-}
-
-const beginningMark = (mark: Reply | undefined, wanted: string): string =>
-  `${parseMark(wanted)?.window} ${parseMark(mark)?.since}`
 
 /**
  * Admits or refuses requests. The meters of a request belong to one or more scopes: its key, and policy layers with

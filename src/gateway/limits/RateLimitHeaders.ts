@@ -1,4 +1,4 @@
-import type { Meter, MeterReading } from "./Meters.ts"
+import type { Meter, MeterReading } from "../../state/limits/Meters.ts"
 
 /** Returns OpenAI's rate limit headers. They show the limit per minute that has the least remaining. */
 export const fields = (

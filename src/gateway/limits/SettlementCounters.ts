@@ -1,4 +1,4 @@
-import * as Meters from "./Meters.ts"
+import * as Meters from "../../state/limits/Meters.ts"
 
 export interface SettledUsage {
   readonly tokens: number

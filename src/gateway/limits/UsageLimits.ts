@@ -1,12 +1,13 @@
 import { Cause, Clock, Context, Data, Effect, Exit, Layer, Result } from "effect"
 import type { UsageEstimate } from "../../policy/Estimate.ts"
 import { Redis, type RedisError } from "../../services/Redis.ts"
+import { redisKeysOf } from "../../state/limits/CounterKeys.ts"
+import type * as Meters from "../../state/limits/Meters.ts"
 import { usageQueue } from "../../state/UsageQueue.ts"
 import { makeBatcher, perTick } from "./Batcher.ts"
 import * as CounterRestoration from "./CounterRestoration.ts"
 import { FullWindows } from "./FullWindows.ts"
 import * as Scripts from "./LimitsScripts.ts"
-import type * as Meters from "./Meters.ts"
 import type { SettledUsage } from "./SettlementCounters.ts"
 import * as SettlementCounters from "./SettlementCounters.ts"
 
@@ -89,7 +90,7 @@ export class UsageLimits extends Context.Service<
       }
 
       const scopeStateOf = memoized((meters: Meters.ScopeMeters): ScopeState => {
-        const { counters, known, open } = CounterRestoration.redisKeysOf(redis, meters)
+        const { counters, known, open } = redisKeysOf(redis, meters)
         return {
           open,
           known,

@@ -10,8 +10,6 @@ import { type RowColumns, RowReader, type TableReader } from "../../state/Stored
 export interface KeyRecord extends StoredKeys.StoredKey, PresentedKey {
   readonly prefix: string
   readonly projectName: Option.Option<string>
-  /** The number (epoch) of the configuration change that moved the key to its current project and team. */
-  readonly ownerSince: number
   readonly keyMapping: BoundCredential
   readonly projectMapping: BoundCredential
 }
@@ -22,7 +20,6 @@ const Row = Schema.Struct({
   digest: Schema.String,
   key_prefix: Schema.String,
   project_name: Schema.NullOr(Schema.String),
-  owner_since: Schema.FiniteFromString,
   key_mapping_id: Schema.NullOr(Schema.String),
   key_mapping: Schema.NullOr(Schema.String),
   key_mapping_origin: Schema.NullOr(Schema.String),
@@ -51,7 +48,7 @@ export const load = Effect.fn("KeyRecord.load")(function* (digests: ReadonlyArra
   const reader = new RowReader()
   const rows =
     yield* sql<RowColumns>`SELECT asked.digest, ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretEndsAtSql}`)}, k.key_prefix,
-    p.name AS project_name, k.owner_since::text AS owner_since,
+    p.name AS project_name,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping, km.credential_origin AS key_mapping_origin,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping, pm.credential_origin AS project_mapping_origin
     FROM api_keys k
@@ -77,7 +74,6 @@ const toKeyRecord = Effect.fnUntraced(function* (row: typeof Row.Type) {
     prefix: row.key_prefix,
     projectName: Option.fromNullOr(row.project_name),
     secretEndsAt: Option.fromNullOr(row.secret_ends_at),
-    ownerSince: row.owner_since,
     keyMapping: {
       secret: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
       origin: row.key_mapping_origin

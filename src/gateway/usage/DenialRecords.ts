@@ -5,8 +5,8 @@ import * as Policy from "../../policy/Policy.ts"
 import { layerName, type PolicyLayer } from "../../policy/PolicyLayer.ts"
 import type { PolicyRefusal } from "../../policy/Refusals.ts"
 import type { RouteConfig } from "../../policy/routes/CanonicalRoute.ts"
+import type { Meter } from "../../state/limits/Meters.ts"
 import type { DenialRecord } from "../../state/UsageRecord.ts"
-import type { Meter } from "../limits/Meters.ts"
 
 /** The limit that a response exceeded: its total bytes, the bytes of one event, or its duration. */
 export type ExceededLimit = "size" | "event" | "duration"

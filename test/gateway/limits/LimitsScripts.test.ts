@@ -4,19 +4,19 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
-import * as Meters from "../../../src/gateway/limits/Meters.ts"
 import {
   type Admission,
   type LimitsUnavailable,
   type Reservation,
   UsageLimits
 } from "../../../src/gateway/limits/UsageLimits.ts"
-import * as LimitScopes from "../../../src/gateway/snapshot/LimitScopes.ts"
 import * as GuardrailPolicy from "../../../src/policy/GuardrailPolicy.ts"
 import { type KeyPolicy, neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited, unlimited } from "../../../src/policy/Limit.ts"
 import type { PolicyLayer } from "../../../src/policy/PolicyLayer.ts"
 import { Redis, type RedisError } from "../../../src/services/Redis.ts"
+import * as LimitScopes from "../../../src/state/limits/LimitScopes.ts"
+import * as Meters from "../../../src/state/limits/Meters.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
 import * as RealTime from "../../RealTime.ts"
 import * as TemporaryPrefix from "../../TemporaryPrefix.ts"

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
 import fc from "fast-check"
-import * as Meters from "../../../src/gateway/limits/Meters.ts"
-import * as LimitScopes from "../../../src/gateway/snapshot/LimitScopes.ts"
+import * as MeterRefusal from "../../../src/gateway/limits/MeterRefusal.ts"
 import { type KeyPolicy, neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited } from "../../../src/policy/Limit.ts"
+import * as LimitScopes from "../../../src/state/limits/LimitScopes.ts"
+import * as Meters from "../../../src/state/limits/Meters.ts"
 
 describe("Meters", () => {
   it("a policy without limits has none", () => {
@@ -79,7 +80,7 @@ describe("Meters", () => {
     fc.assert(
       fc.property(moment, (now) => {
         for (const meter of metersOf({ ...neutral, ...everyLimit }, DateTime.makeUnsafe(now))) {
-          const seconds = Meters.refusal(meter, meter.limit, 0, now).retryAfterSeconds ?? 0
+          const seconds = MeterRefusal.refusal(meter, meter.limit, 0, now).retryAfterSeconds ?? 0
           assert.isTrue(Number.isInteger(seconds) && seconds >= 1)
           assert.isAtLeast(now + seconds * 1000, meter.endsAt)
           assert.isBelow(now + (seconds - 1) * 1000, meter.endsAt)
@@ -98,7 +99,7 @@ describe("Meters", () => {
     ["monthly_budget_usd", "budget_exceeded", "$0.01 a month"]
   ] as const)("a refusal by %s is %s and names the limit: %s", (field, code, limit) => {
     const meter = meterOf(field)
-    const refusal = Meters.refusal(meter, meter.limit, 0, meter.endsAt)
+    const refusal = MeterRefusal.refusal(meter, meter.limit, 0, meter.endsAt)
     assert.strictEqual(refusal.code, code)
     assert.include(refusal.message, `${field} of this key (${limit})`)
   })
@@ -106,7 +107,7 @@ describe("Meters", () => {
   it("a refusal says what is used and when the window resets, or that the request can never fit", () => {
     const meter = meterOf("tpm_limit")
     const said = (used: number, wanted: number) => {
-      const { message, retryAfterSeconds } = Meters.refusal(meter, used, wanted, meter.endsAt - 2000)
+      const { message, retryAfterSeconds } = MeterRefusal.refusal(meter, used, wanted, meter.endsAt - 2000)
       return [message, retryAfterSeconds]
     }
     assert.deepStrictEqual(said(990, 11), [

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
-import * as Meters from "../../../src/gateway/limits/Meters.ts"
 import * as RateLimitHeaders from "../../../src/gateway/limits/RateLimitHeaders.ts"
-import * as LimitScopes from "../../../src/gateway/snapshot/LimitScopes.ts"
 import { neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited } from "../../../src/policy/Limit.ts"
+import * as LimitScopes from "../../../src/state/limits/LimitScopes.ts"
+import * as Meters from "../../../src/state/limits/Meters.ts"
 
 describe("RateLimitHeaders", () => {
   it("tell limit, rest and reset of the minute's limits, and nothing of days and budgets", () => {

@@ -1,19 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
-import * as Meters from "../../../src/gateway/limits/Meters.ts"
 import {
   type Admission,
   amountFor,
   type LimitsUnavailable,
   UsageLimits
 } from "../../../src/gateway/limits/UsageLimits.ts"
-import * as LimitScopes from "../../../src/gateway/snapshot/LimitScopes.ts"
 import type { UsageEstimate } from "../../../src/policy/Estimate.ts"
 import { neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited } from "../../../src/policy/Limit.ts"
 import { Database } from "../../../src/services/Database.ts"
 import { Redis, RedisError } from "../../../src/services/Redis.ts"
+import * as LimitScopes from "../../../src/state/limits/LimitScopes.ts"
+import * as Meters from "../../../src/state/limits/Meters.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
 import * as RealTime from "../../RealTime.ts"
 import * as TemporaryPrefix from "../../TemporaryPrefix.ts"

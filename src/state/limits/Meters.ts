@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto"
-import { DateTime, Duration } from "effect"
-import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
+import { DateTime } from "effect"
 import type { Limit } from "../../policy/Limit.ts"
 import type { CountedRequests } from "../../policy/PolicyLayer.ts"
-import { toDollars, toNanos } from "../../policy/Price.ts"
+import { toNanos } from "../../policy/Price.ts"
 import type { LimitField } from "../../policy/SharedLimits.ts"
-import { type ErrorCode, GatewayError } from "../GatewayError.ts"
-import type { LimitScope } from "../snapshot/LimitScopes.ts"
+import type { LimitScope } from "./LimitScopes.ts"
 
 export type Unit = "requests" | "tokens" | "nanos"
 export type Window = "minute" | "day" | "month"
@@ -48,12 +46,12 @@ export interface RequestMeters {
 export const of = (scopes: ReadonlyArray<LimitScope>, now: DateTime.Utc): RequestMeters =>
   requestMeters(scopes.map((scope) => ofScope(scope, now)))
 
-const requestMeters = (scopes: ReadonlyArray<ScopeMeters>): RequestMeters => {
+export const requestMeters = (scopes: ReadonlyArray<ScopeMeters>): RequestMeters => {
   const counting = scopes.filter(({ meters }) => meters.length > 0)
   return { scopes: counting, all: counting.flatMap(({ meters }) => meters) }
 }
 
-const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
+export const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
   scope,
   meters: meterKinds.flatMap(({ field, name, toUnits, unit, window }) => {
     const limit: Limit = scope.limits[field]
@@ -80,60 +78,6 @@ const inWindow = (
 
 export const inWindowAt = (meter: Meter, now: number): Meter =>
   now < meter.endsAt ? meter : inWindow(meter, windowAt(meter.window, DateTime.makeUnsafe(now)))
-
-interface CachedForMinute<A> {
-  readonly minute: number
-  readonly value: A
-}
-
-/** Returns the same object within a minute (the shortest window). Callers can then cache by object identity. */
-export const memoizedMeters = (): ((
-  effective: EffectivePolicy,
-  scopes: (effective: EffectivePolicy) => ReadonlyArray<LimitScope>,
-  now: number
-) => RequestMeters) => {
-  const scopesOf = new WeakMap<EffectivePolicy, ReadonlyArray<LimitScope>>()
-  const ofRequests = new WeakMap<EffectivePolicy, CachedForMinute<RequestMeters>>()
-  const ofScopes = new WeakMap<LimitScope, CachedForMinute<ScopeMeters>>()
-  const cachedForMinute = <K extends object, A>(
-    cache: WeakMap<K, CachedForMinute<A>>,
-    key: K,
-    minute: number,
-    make: () => A
-  ): A => {
-    const cached = cache.get(key)
-    if (cached?.minute === minute) return cached.value
-    const value = make()
-    cache.set(key, { minute, value })
-    return value
-  }
-  return (effective, scopes, now) => {
-    const minute = Math.floor(now / 60_000)
-    return cachedForMinute(ofRequests, effective, minute, () => {
-      let cached = scopesOf.get(effective)
-      if (cached === undefined) {
-        cached = scopes(effective)
-        scopesOf.set(effective, cached)
-      }
-      const at = DateTime.makeUnsafe(now)
-      return requestMeters(cached.map((scope) => cachedForMinute(ofScopes, scope, minute, () => ofScope(scope, at))))
-    })
-  }
-}
-
-/** Keeps only the meters that count requests. Returns the same object for the same `meters`. */
-export const requestCountersOnly = (): ((meters: RequestMeters) => RequestMeters) => {
-  const cache = new WeakMap<RequestMeters, RequestMeters>()
-  return (meters) => {
-    const cached = cache.get(meters)
-    if (cached !== undefined) return cached
-    const counting = requestMeters(
-      meters.scopes.map(({ meters, scope }) => ({ scope, meters: meters.filter(({ unit }) => unit === "requests") }))
-    )
-    cache.set(meters, counting)
-    return counting
-  }
-}
 
 const wholeUnits = (units: number): number => Math.floor(units)
 
@@ -176,37 +120,3 @@ export const markOf = ({ since, windowId }: Meter): string => `${windowId} ${sin
 
 /** Redis keeps a counter for the length of its window and a margin. */
 export const retentionSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
-
-const retryAfterSeconds = (meter: Meter, now: number): number =>
-  Math.max(1, Math.ceil(Duration.toSeconds(Duration.millis(meter.endsAt - now))))
-
-const codeOf = ({ unit }: Meter): ErrorCode =>
-  unit === "nanos" ? "budget_exceeded" : unit === "tokens" ? "token_rate_limit_exceeded" : "rate_limit_exceeded"
-
-const formatAmount = (meter: Meter, units: number): string =>
-  meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
-
-/** Returns the error for a full meter. If the request can never fit, the error has no retry time. */
-export const refusal = (
-  meter: Meter,
-  used: number,
-  wanted: number,
-  now: number,
-  outputTokens = Number.NaN
-): GatewayError => {
-  const limit = `${meter.scope.nameOf(meter.field)} (${formatAmount(meter, meter.limit)} a ${meter.window})`
-  const code = codeOf(meter)
-  if (wanted > meter.limit) {
-    const suggestion =
-      outputTokens >= 1 && Number.isFinite(outputTokens)
-        ? ` Request at most ${outputTokens} output tokens in total.`
-        : ""
-    const message = `The request needs an estimated ${formatAmount(meter, wanted)}, which can never fit ${limit}.${suggestion}`
-    return new GatewayError({ code, message })
-  }
-  return new GatewayError({
-    code,
-    message: `The request would exceed ${limit}: ${formatAmount(meter, used)} are used or reserved; the window resets at ${new Date(meter.endsAt).toISOString()}.`,
-    retryAfterSeconds: retryAfterSeconds(meter, now)
-  })
-}

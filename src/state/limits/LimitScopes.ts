@@ -9,8 +9,7 @@ import {
   sharedLimitName
 } from "../../policy/PolicyLayer.ts"
 import { hasLimit, type LimitField, type SharedLimits } from "../../policy/SharedLimits.ts"
-import { ownerOf } from "../../state/StoredKeys.ts"
-import type { KeyRecord } from "./KeyRecord.ts"
+import { ownerOf, type StoredKey } from "../StoredKeys.ts"
 
 /** The owner of a usage counter: one key, or a policy layer whose keys share the counter. */
 export type CountedOwner =
@@ -30,7 +29,7 @@ export interface LimitScope {
 }
 
 /** Returns the limit scopes that count a request of `key`. The first one is the scope of the key itself. */
-export const of = (layers: PolicyLayers, key: KeyRecord, effective: EffectivePolicy): ReadonlyArray<LimitScope> => [
+export const of = (layers: PolicyLayers, key: StoredKey, effective: EffectivePolicy): ReadonlyArray<LimitScope> => [
   ofKey(key.id, effective.policy, (field) =>
     countedRequests(
       layers,
