@@ -44,8 +44,8 @@ const areas: ReadonlyArray<Area> = [
     path: "src/control",
     may: [...shared, "src/guardrails"],
     rooms: [
-      ...["api/schema", "api/providers", "api/services", "api/keys", "api/policies", "api/usage", "api"],
-      ...["store", "audit", "operators", "http", "services", "usage", "policies", "keys", "providers"],
+      ...["api/schema", "api/providers", "api/services", "api/keys", "api/policies", "api/limits", "api/usage", "api"],
+      ...["store", "audit", "operators", "http", "services", "usage", "policies", "keys", "limits", "providers"],
       ...["configuration", "upstream-ui", "find", "tasks"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
     ]

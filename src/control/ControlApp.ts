@@ -17,6 +17,7 @@ import * as CredentialMappingsHandlers from "./handlers/keys/CredentialMappings.
 import * as KeyGuardrailsHandlers from "./handlers/keys/KeyGuardrails.ts"
 import * as KeysHandlers from "./handlers/keys/Keys.ts"
 import * as ProjectsHandlers from "./handlers/keys/Projects.ts"
+import * as LimitsHandlers from "./handlers/Limits.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
 import * as OperatorTokensHandlers from "./handlers/OperatorTokens.ts"
 import * as GuardrailsHandlers from "./handlers/policies/Guardrails.ts"
@@ -46,6 +47,7 @@ import * as KeyAuthentication from "./keys/KeyAuthentication.ts"
 import { KeyGuardrails } from "./keys/KeyGuardrails.ts"
 import { Keys } from "./keys/Keys.ts"
 import { Projects } from "./keys/Projects.ts"
+import { LimitStates } from "./limits/LimitStates.ts"
 import * as Authentication from "./operators/Authentication.ts"
 import { AuthSettings } from "./operators/AuthSettings.ts"
 import { OperatorTokens } from "./operators/OperatorTokens.ts"
@@ -102,6 +104,7 @@ const stores = Layer.mergeAll(
   OperatorTokens.layer,
   PolicySimulator.layer,
   PolicyExplanations.layer,
+  LimitStates.layer,
   OpenApiSync.layer,
   ServiceImport.layer,
   Studio.layer,
@@ -126,6 +129,7 @@ const handlers = Layer.mergeAll(
   KeysHandlers.layer,
   PolicyLayersHandlers.layer,
   PolicyHandlers.layer,
+  LimitsHandlers.layer,
   RoutesHandlers.allRoutes,
   RoutesHandlers.familyA,
   RoutesHandlers.familyB,

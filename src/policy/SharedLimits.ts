@@ -2,7 +2,8 @@ import { Schema, Struct } from "effect"
 import { KeyPolicy, neutral } from "./KeyPolicy.ts"
 import type { Limit } from "./Limit.ts"
 
-const fields = [
+/** The limits that are counted in Redis. */
+export const limitFields = [
   "rpm_limit",
   "tpm_limit",
   "max_requests_per_day",
@@ -11,21 +12,21 @@ const fields = [
   "monthly_budget_usd"
 ] as const
 
-export type LimitField = (typeof fields)[number]
+export type LimitField = (typeof limitFields)[number]
 
 /** All keys of a policy layer share these limits. The limits in the layer's `policy` apply to each key separately. */
-export const SharedLimits = KeyPolicy.mapFields(Struct.pick(fields))
+export const SharedLimits = KeyPolicy.mapFields(Struct.pick(limitFields))
 export type SharedLimits = typeof SharedLimits.Type
 
 export const SharedLimitsPatch = SharedLimits.mapFields(Struct.map(Schema.optionalKey))
 export type SharedLimitsPatch = typeof SharedLimitsPatch.Type
 
-export const none: SharedLimits = Struct.pick(neutral, fields)
+export const none: SharedLimits = Struct.pick(neutral, limitFields)
 
 export const of = (patch: SharedLimitsPatch): SharedLimits => ({ ...none, ...patch })
 
 export const hasLimit = (limits: Record<LimitField, Limit>): boolean =>
-  fields.some((field) => limits[field]._tag === "Limited")
+  limitFields.some((field) => limits[field]._tag === "Limited")
 
 /** The number of the configuration change that set each daily or monthly limit. Older limits have no number. */
 export const Since = Schema.Record(Schema.String, Schema.Int)

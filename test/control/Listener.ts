@@ -16,6 +16,7 @@ import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
 import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
 import { Lifecycle } from "../../src/process/Lifecycle.ts"
 import type { Database } from "../../src/services/Database.ts"
+import type { Redis } from "../../src/services/Redis.ts"
 import type { Upstream } from "../../src/services/Upstream.ts"
 import { Vault } from "../../src/state/Vault.ts"
 import * as EmbeddedDatabase from "../EmbeddedDatabase.ts"
@@ -40,12 +41,15 @@ export interface Around {
   readonly routes?: typeof ControlApp.layer
   /** Where browsers find the upstream's UI. */
   readonly upstreamUiOrigin?: string
+  /** In place of one in memory. */
+  readonly redis?: Layer.Layer<Redis, unknown>
 }
 
 /** The control listener on a socket of its own, over a fresh database. */
 export const layer = <E>(
   database: Layer.Layer<Database, E>,
   {
+    redis = RedisMemory.layer({ prefix: "test:" }),
     routes = ControlApp.layer,
     startup = upstreams,
     studio = Option.none(),
@@ -64,7 +68,7 @@ export const layer = <E>(
     Layer.provideMerge(
       Layer.mergeAll(
         MigratedDatabase.of(database),
-        RedisMemory.layer({ prefix: "test:" }),
+        redis,
         Vault.layer(vaultKey),
         EgressHttp.layer(allowPrivateAddresses),
         Layer.succeed(StudioOfEnvironment, studio),

@@ -6,6 +6,7 @@ import { FindApi } from "./FindApi.ts"
 import { CredentialMappingsApi } from "./keys/CredentialMappingsApi.ts"
 import { KeysApi } from "./keys/KeysApi.ts"
 import { ProjectsApi } from "./keys/ProjectsApi.ts"
+import { LimitsApi } from "./limits/LimitsApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
 import { OperatorTokenApi, OperatorTokensApi } from "./OperatorTokenApi.ts"
 import { GuardrailsApi } from "./policies/GuardrailsApi.ts"
@@ -34,6 +35,7 @@ type OperatorGroups =
   | typeof KeysApi
   | typeof PolicyLayersApi
   | typeof PolicyApi
+  | typeof LimitsApi
   | typeof RoutesApi
   | typeof FamilyARoutesApi
   | typeof FamilyBRoutesApi
@@ -79,6 +81,7 @@ const OperatorApi = HttpApi.make("operator")
     KeysApi,
     PolicyLayersApi,
     PolicyApi,
+    LimitsApi,
     RoutesApi,
     FamilyARoutesApi,
     FamilyBRoutesApi,

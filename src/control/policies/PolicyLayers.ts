@@ -8,7 +8,7 @@ import { Database } from "../../services/Database.ts"
 import { TeamId } from "../api/keys/KeysApi.ts"
 import { PolicyLayer, type PolicyLayerPatch, type PolicyLayerUpsert } from "../api/policies/PolicyLayersApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { type Cursor, Id, isUnreadable } from "../api/schema/Fields.ts"
+import { type Cursor, isId, isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
@@ -218,7 +218,6 @@ const sharedText = (shared: SharedLimits.SharedLimits) => Effect.orDie(encodeSha
 
 const invalid = (message: string) => new ControlError("invalid_policy_payload", message, { param: "scope_id" })
 
-const isId = Schema.is(Id)
 const isTeam = Schema.is(TeamId)
 const isRoute = Schema.is(PolicyRoute)
 

@@ -21,18 +21,12 @@ export const make = (sql: SqlClient.SqlClient) => ({
 
   /** Returns the layers of an owner, without the layers of routes and models. */
   layersForOwner: (owner: OwnerScope) =>
-    Effect.map(
-      sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
-        sql`layer_kind = 'global'`,
-        sql`(layer_kind = 'project' AND scope_id = ${owner.projectId ?? null})`,
-        sql`(layer_kind = 'team' AND scope_id = ${owner.teamId ?? null})`,
-        sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
-      ])}`,
-      (stored) =>
-        ownerLayers(indexLayers(new RowReader().read(StoredLayers.table, stored)), owner).filter(
-          (layer) => layer !== undefined
-        )
+    Effect.map(layersForOwners(sql, [owner]), (layers) =>
+      ownerLayers(layers, owner).filter((layer) => layer !== undefined)
     ),
+
+  /** Returns the layers of several owners, without the layers of routes and models. */
+  layersForOwners: (owners: ReadonlyArray<OwnerScope>) => layersForOwners(sql, owners),
 
   /** Returns the prices of `models` and of all patterns. The caller must match the patterns. */
   prices: (models: ReadonlyArray<string>) =>
@@ -58,6 +52,21 @@ const readPrices = <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>
         ])
       )
   )
+
+const layersForOwners = (sql: SqlClient.SqlClient, owners: ReadonlyArray<OwnerScope>) =>
+  Effect.map(
+    sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
+      sql`layer_kind = 'global'`,
+      sql`(layer_kind = 'project' AND scope_id = ANY(${idsOf(owners, ({ projectId }) => projectId)}::text[]))`,
+      sql`(layer_kind = 'team' AND scope_id = ANY(${idsOf(owners, ({ teamId }) => teamId)}::text[]))`,
+      sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
+    ])}`,
+    (stored) => indexLayers(new RowReader().read(StoredLayers.table, stored))
+  )
+
+const idsOf = (owners: ReadonlyArray<OwnerScope>, idOf: (owner: OwnerScope) => string | undefined) => [
+  ...new Set(owners.map(idOf).filter((id) => id !== undefined))
+]
 
 const keyRows = storedRows(Schema.Struct(StoredKeys.fields), { table: "api_keys", key: ["id"] })
 

@@ -30,19 +30,15 @@ export interface LimitScope {
 
 /** Returns the limit scopes that count a request of `key`. The first one is the scope of the key itself. */
 export const of = (layers: PolicyLayers, key: StoredKey, effective: EffectivePolicy): ReadonlyArray<LimitScope> => [
-  ofKey(key.id, effective.policy, (field) =>
-    countedRequests(
-      layers,
-      {
-        ...ownerOf(key),
-        since: key.ownerSince
-      },
-      key.ownLayer,
-      field
-    )
-  ),
+  ofStoredKey(layers, key, effective.policy),
   ...effective.layers.map(ofLayer).filter((scope) => scope !== undefined)
 ]
+
+/** The scope of `key` alone, with those of its limits that are in `limits`. */
+export const ofStoredKey = (layers: PolicyLayers, key: StoredKey, limits: SharedLimits): LimitScope =>
+  ofKey(key.id, limits, (field) =>
+    countedRequests(layers, { ...ownerOf(key), since: key.ownerSince }, key.ownLayer, field)
+  )
 
 export const ofKey = (
   keyId: string,

@@ -15,6 +15,7 @@ import { type KeyPolicy, neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited, unlimited } from "../../../src/policy/Limit.ts"
 import type { PolicyLayer } from "../../../src/policy/PolicyLayer.ts"
 import { Redis, type RedisError } from "../../../src/services/Redis.ts"
+import * as CounterReadings from "../../../src/state/limits/CounterReadings.ts"
 import * as LimitScopes from "../../../src/state/limits/LimitScopes.ts"
 import * as Meters from "../../../src/state/limits/Meters.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
@@ -149,6 +150,14 @@ const play = Effect.fnUntraced(function* (
         said.push(readings.map(({ meter, used }) => [meter.key, used]))
       }
     }
+    const at = yield* DateTime.now
+    const scopes = [...metersOf(mine, at).scopes, ...metersOf(theirs, at).scopes]
+    const readings = yield* Effect.provideService(
+      CounterReadings.read(scopes, DateTime.toEpochMillis(at)),
+      Redis,
+      redis
+    )
+    said.push(readings.map(({ meter, ...reading }) => [meter.key, reading]))
     said.push(
       yield* Effect.forEach([...names].sort(), (name) => Effect.map(held(redis, name), (value) => [name, value]))
     )

@@ -3,6 +3,8 @@ import { Clock, DateTime, Effect, Schema, SchemaIssue, SchemaTransformation } fr
 /** The server generates every id as a UUID, so other texts are refused. */
 export const Id = Schema.String.check(Schema.isGUID({ expected: "an id (UUID)" }))
 
+export const isId = Schema.is(Id)
+
 const rfc3339 = /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
 
 /** `Date.parse` turns the 30th of February into a day of March, so the day is compared with the parsed date. */

@@ -1,0 +1,77 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { LayerKind } from "../../../policy/PolicyLayer.ts"
+import { limitFields } from "../../../policy/SharedLimits.ts"
+import { NextSortedCursor, PageLimit, SortedCursor, Timestamp } from "../schema/Fields.ts"
+import { operation } from "../schema/Security.ts"
+
+/** Amounts are requests, tokens or US dollars, as `unit` says. */
+const Amount = Schema.Finite
+
+/** The use of one limit in its current window. */
+export const LimitState = Schema.Struct({
+  meter: Schema.Literals(limitFields),
+  unit: Schema.Literals(["requests", "tokens", "usd"]),
+  window: Schema.Literals(["minute", "day", "month"]),
+  /** Whose usage the limit counts: that of one key, or that of all keys under a policy layer. */
+  scope: Schema.Literals([...LayerKind.literals, "key"]),
+  scope_id: Schema.NullOr(Schema.String),
+  /** The name of the key or of the layer, for people. */
+  scope_name: Schema.String,
+  /** The policy layer of a route or model to whose requests alone the limit applies. */
+  within: Schema.NullOr(Schema.String),
+  /**
+   * `counted`: read from the counter that admits requests. `restored`: the counter was lost or has not begun, and the
+   * amounts are the sums of the usage records. `unknown`: neither can be read.
+   */
+  state: Schema.Literals(["counted", "restored", "unknown"]),
+  limit: Amount,
+  /** The usage of ended requests. Also holds `reserved` where that is `null`. */
+  used: Schema.NullOr(Amount),
+  /** The amounts that running requests hold. `null` if they are too many to be added up. */
+  reserved: Schema.NullOr(Amount),
+  remaining: Schema.NullOr(Amount),
+  /** The share of the limit that is used or reserved. 1 is the limit. */
+  share: Schema.NullOr(Schema.Finite),
+  resets_at: Timestamp,
+  /** When the limit would be reached at the rate of this window so far. `null` if not before `resets_at`. */
+  forecast: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "LimitState" })
+export type LimitState = typeof LimitState.Type
+
+export const LimitScopeName = Schema.Literals(["key", "project", "team", "layer", "all"])
+export type LimitScopeName = typeof LimitScopeName.Type
+
+const LimitStateQuery = Schema.Struct({
+  scope: LimitScopeName,
+  /** The id of a key, a project or a policy layer, or the name of a team. */
+  id: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256))),
+  limit: Schema.optionalKey(PageLimit),
+  cursor: Schema.optionalKey(SortedCursor)
+})
+export type LimitStateQuery = typeof LimitStateQuery.Type
+
+export const LimitStatePage = Schema.Struct({
+  limits: Schema.Array(LimitState),
+  /** The number of keys whose limits were read for this page, and when the last of them was used. */
+  keys_looked_at: Schema.Int,
+  looked_back_to: Schema.NullOr(Timestamp),
+  /** The number of limits that were read for this page and are further from their maximum than all of its limits. */
+  left_out: Schema.Int
+}).annotate({ identifier: "LimitStatePage" })
+export type LimitStatePage = typeof LimitStatePage.Type
+
+export const LimitsApi = HttpApiGroup.make("limits")
+  .annotate(OpenApi.Description, "The use of limits and budgets.")
+  .add(
+    HttpApiEndpoint.get("state", "/state", {
+      query: LimitStateQuery,
+      success: HttpApiSchema.WithHeaders(LimitStatePage, NextSortedCursor)
+    })
+      .annotateMerge(operation("Show how far limits and budgets are used", "usage:read"))
+      .annotate(
+        OpenApi.Description,
+        "The limits nearest to their maximum come first. `key` shows all limits of a key and of the layers above it, `layer` those that the keys of a layer share. `project`, `team` and `all` show the shared limits and those of the usable keys that were used in this month. A page looks at up to 1,000 keys, the latest used first, and the next page at those before."
+      )
+  )
+  .prefix("/limits")

@@ -1,0 +1,157 @@
+import { Context, DateTime, Effect, Layer } from "effect"
+import { layerName, type PolicyLayer, type PolicyLayers } from "../../policy/PolicyLayer.ts"
+import { Database } from "../../services/Database.ts"
+import type { Redis, RedisError } from "../../services/Redis.ts"
+import * as CounterReadings from "../../state/limits/CounterReadings.ts"
+import * as Meters from "../../state/limits/Meters.ts"
+import { ownerOf } from "../../state/StoredKeys.ts"
+import type { LimitScopeName, LimitState, LimitStatePage, LimitStateQuery } from "../api/limits/LimitsApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { isId, type SortedCursor } from "../api/schema/Fields.ts"
+import * as PolicyState from "../policies/PolicyState.ts"
+import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import * as BindingLimits from "./BindingLimits.ts"
+import * as LimitedKeys from "./LimitedKeys.ts"
+import * as RestoredCounters from "./RestoredCounters.ts"
+import { byNearness, type NamedLimits, toLimitState } from "./ShownLimits.ts"
+
+type Failure = Refused<"not_found"> | StoreFailure
+
+interface StatePage {
+  readonly page: LimitStatePage
+  readonly next: SortedCursor | undefined
+}
+
+/** Shows how far limits are used. Reads the counters that admit requests, by their names and in bounded batches. */
+export class LimitStates extends Context.Service<
+  LimitStates,
+  {
+    readonly read: (query: LimitStateQuery) => Effect.Effect<StatePage, Failure>
+    /** All limits that a request of the key may meet, the nearest to its maximum first. */
+    readonly ofKey: (id: string) => Effect.Effect<ReadonlyArray<LimitState>, Failure>
+  }
+>()("svc/control/LimitStates") {
+  static readonly layer = Layer.suspend(() => Layer.effect(LimitStates, make))
+}
+
+const defaultLimit = 100
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const keys = LimitedKeys.make(sql)
+  const policies = PolicyState.make(sql)
+  const restore = yield* RestoredCounters.make
+  const context = yield* Effect.context<Redis>()
+
+  /** Reads the counters, and restores lost ones from the usage records where `restoring`. */
+  const statesOf = Effect.fnUntraced(function* (limits: ReadonlyArray<NamedLimits>, restoring: boolean) {
+    const now = yield* DateTime.now
+    const millis = DateTime.toEpochMillis(now)
+    const counting = limits.filter(({ scope }) => scope.meters.length > 0)
+    const readings = yield* CounterReadings.read(
+      counting.map(({ scope }) => scope),
+      millis
+    ).pipe(Effect.provide(context), orUnavailable)
+    const restored = restoring ? yield* restore(readings.filter(({ known }) => !known)) : new Map()
+    const owners = counting.flatMap((one) => one.scope.meters.map(() => one))
+    return readings
+      .map((reading, index) => toLimitState(owners[index]!, reading, restored.get(reading.meter.key), millis))
+      .sort(byNearness)
+  })
+
+  const shared = (layers: ReadonlyArray<PolicyLayer>, now: DateTime.Utc): ReadonlyArray<NamedLimits> =>
+    layers.flatMap((layer) =>
+      BindingLimits.ofLayer(layer, now).map((limits) => ({ ...limits, name: layerName(layer) }))
+    )
+
+  const ofKey = Effect.fn("LimitStates.ofKey")(function* (id: string) {
+    const found = yield* keys.find(id)
+    if (found === undefined) return yield* new ControlError("not_found", "No key has this id.", { param: "id" })
+    const owners = yield* policies.layersForOwners([ownerOf(found.key)])
+    const layers = withNarrowing(owners, yield* keys.narrowingLayers)
+    const limits = BindingLimits.ofKeyAndLayers(layers, found.key, yield* DateTime.now)
+    return yield* statesOf(
+      limits.map((one) => ({ ...one, name: one.scope.scope.layer ?? found.name })),
+      true
+    )
+  }, toStoreFailures)
+
+  const ofLayer = Effect.fnUntraced(function* (id: string) {
+    const layer = yield* keys.layer(id)
+    if (layer === undefined)
+      return yield* new ControlError("not_found", "No policy layer has this id.", { param: "id" })
+    return yield* statesOf(shared([layer], yield* DateTime.now), true)
+  })
+
+  const sharedOf = ({ id = "", scope }: LimitStateQuery) =>
+    scope === "project" || scope === "team" ? keys.layerOf(scope, id) : keys.sharingLayers
+
+  /** Reads the limits of a page of keys. The first page begins with the limits that layers share. */
+  const ofManyKeys = Effect.fnUntraced(function* (query: LimitStateQuery) {
+    const { cursor, id = "", limit = defaultLimit, scope } = query
+    const now = yield* DateTime.now
+    const filter = { ...(scope === "project" && { project_id: id }), ...(scope === "team" && { team_id: id }) }
+    const since = new Date(Meters.windowAt("month", now).startsAt)
+    const { next, rows } = yield* keys.page(filter, since, cursor)
+    const layers = yield* policies.layersForOwners(rows.map(({ key }) => ownerOf(key)))
+    const ofLayers = cursor === undefined ? shared(yield* sharedOf(query), now) : []
+    const ofKeys = rows.map(({ key, name }) => ({ ...BindingLimits.ofKey(layers, key, now), name }))
+    const states = [...(yield* statesOf(ofLayers, scope !== "all")), ...(yield* statesOf(ofKeys, false))].sort(
+      byNearness
+    )
+    const oldest = rows.at(-1)?.lastUsedAt
+    const page: LimitStatePage = {
+      limits: states.slice(0, limit),
+      keys_looked_at: rows.length,
+      looked_back_to: oldest ? DateTime.fromDateUnsafe(oldest) : null,
+      left_out: Math.max(0, states.length - limit)
+    }
+    return { page, next }
+  })
+
+  return LimitStates.of({
+    ofKey,
+    read: Effect.fn("LimitStates.read")(function* (query) {
+      yield* checkQuery(query)
+      const { id = "", scope } = query
+      if (scope !== "key" && scope !== "layer") return yield* ofManyKeys(query)
+      return wholePage(yield* scope === "key" ? ofKey(id) : ofLayer(id), query.limit ?? defaultLimit, scope)
+    }, toStoreFailures)
+  })
+})
+
+const wholePage = (states: ReadonlyArray<LimitState>, limit: number, scope: LimitScopeName): StatePage => ({
+  page: {
+    limits: states.slice(0, limit),
+    keys_looked_at: scope === "key" ? 1 : 0,
+    looked_back_to: null,
+    left_out: Math.max(0, states.length - limit)
+  },
+  next: undefined
+})
+
+const withNarrowing = (owners: PolicyLayers, narrowing: PolicyLayers): PolicyLayers => ({
+  ...owners,
+  empty: owners.empty && narrowing.empty,
+  of: { ...owners.of, route: narrowing.of.route, model: narrowing.of.model }
+})
+
+const checkQuery = ({ cursor, id, scope }: LimitStateQuery): Effect.Effect<void, Refused<"invalid_request">> => {
+  if (scope === "all" ? id !== undefined : id === undefined) {
+    return invalid("id", scope === "all" ? "must be left out with scope all" : `is required with scope ${scope}`)
+  }
+  if (scope !== "all" && scope !== "team" && !isId(id)) return invalid("id", `must be the id (UUID) of a ${scope}`)
+  if (cursor !== undefined && (scope === "key" || scope === "layer")) {
+    return invalid("cursor", `must be left out with scope ${scope}, which has one page`)
+  }
+  return Effect.void
+}
+
+const invalid = (param: string, violation: string) =>
+  Effect.fail(new ControlError("invalid_request", `${param} ${violation}.`, { param }))
+
+const orUnavailable = <A, R>(work: Effect.Effect<A, RedisError, R>) =>
+  Effect.mapError(
+    work,
+    () => new ControlError("store_unavailable", "Redis, which counts the limits, is unavailable; try again later.")
+  )

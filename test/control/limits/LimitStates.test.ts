@@ -1,0 +1,222 @@
+import { assert } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Predicate, type Schema } from "effect"
+import { Database } from "../../../src/services/Database.ts"
+import { Redis } from "../../../src/services/Redis.ts"
+import { eventually } from "../../Eventually.ts"
+import * as Proxy from "../../gateway/Proxy.ts"
+import { admin, at, call, idOf, ok, refusalOf } from "../Listener.ts"
+import * as Metered from "./Metered.ts"
+
+const pick = (json: Schema.Json, ...fields: ReadonlyArray<string>) =>
+  Object.fromEntries(fields.map((field) => [field, at(json, field)]))
+
+const amounts = (json: Schema.Json) => pick(json, "state", "limit", "used", "reserved", "remaining")
+
+Metered.suite("State of limits", (it) => {
+  it.effect("a key's limits show what was used, what running requests hold, and when the rest would be gone", () =>
+    Effect.gen(function* () {
+      yield* Metered.priced
+      const key = yield* Metered.newKey({
+        policy: { rpm_limit: 100, max_requests_per_day: 4, max_tokens_per_day: 1000, daily_budget_usd: 1 }
+      })
+      const before = yield* Metered.limitsOf(`scope=key&id=${key.id}`)
+      assert.deepStrictEqual(
+        before.map((one) => pick(one, "state", "used", "forecast")),
+        before
+          .map(() => ({ state: "restored", used: 0, forecast: null }))
+          .with(indexOf(before, "rpm_limit"), {
+            state: "counted",
+            used: 0,
+            forecast: null
+          })
+      )
+
+      const held = yield* Deferred.make<void>()
+      const first = yield* Metered.gateway()
+      const slow = yield* Metered.gateway((sink, request) =>
+        Effect.andThen(Deferred.await(held), Metered.answered(sink, request))
+      )
+      yield* first.ask(Metered.chatOf(key))
+      const running = yield* Effect.forkChild(slow.ask(Metered.chatOf(key, 6)))
+      const state = Metered.limitsOf(`scope=key&id=${key.id}`)
+      yield* eventually(state, (limits) => at(Metered.meter(limits, "max_requests_per_day"), "used") === 2)
+      const during = yield* state
+      assert.deepStrictEqual(during.map((one) => at(one, "meter"))[0], "max_requests_per_day")
+      const tokens = Metered.meter(during, "max_tokens_per_day")
+      const reserved = Number(at(tokens, "reserved"))
+      assert.isAbove(reserved, 6)
+      assert.deepStrictEqual(amounts(tokens), {
+        state: "counted",
+        limit: 1000,
+        used: 10,
+        reserved,
+        remaining: 990 - reserved
+      })
+      assert.deepInclude(amounts(Metered.meter(during, "daily_budget_usd")), { limit: 1, used: 0.1 })
+      const midnight = new Date(new Date().setUTCHours(24, 0, 0, 0)).toISOString()
+      assert.strictEqual(at(tokens, "resets_at"), midnight)
+
+      yield* Deferred.succeed(held, undefined)
+      yield* Fiber.join(running)
+      yield* first.ask(Metered.chatOf(key))
+      yield* first.ask(Metered.chatOf(key))
+      const after = yield* state
+      const requests = Metered.meter(after, "max_requests_per_day")
+      assert.deepStrictEqual(pick(requests, "used", "reserved", "remaining", "share"), {
+        used: 4,
+        reserved: 0,
+        remaining: 0,
+        share: 1
+      })
+      assert.isAtMost(Date.parse(String(at(requests, "forecast"))), Date.now())
+      assert.strictEqual((yield* first.ask(Metered.chatOf(key))).status, 429)
+      assert.deepStrictEqual(amounts(Metered.meter(after, "max_tokens_per_day")), {
+        state: "counted",
+        limit: 1000,
+        used: 40,
+        reserved: 0,
+        remaining: 960
+      })
+      yield* gone(key.id)
+      const restored = yield* state
+      assert.deepStrictEqual(amounts(Metered.meter(restored, "max_tokens_per_day")), {
+        state: "restored",
+        limit: 1000,
+        used: 40,
+        reserved: 0,
+        remaining: 960
+      })
+    })
+  )
+
+  it.effect("layers show what their keys share, and what their routes alone allow", () =>
+    Effect.gen(function* () {
+      yield* Metered.priced
+      const layer = (body: object) => Effect.map(ok("POST", `${admin}/policy-layers`, { body }), (json) => idOf(json))
+      const team = yield* layer({ kind: "team", scope_id: "blue & green", shared: { monthly_budget_usd: 2 } })
+      const route = yield* layer({ kind: "route", scope_id: Proxy.chat, policy: { rpm_limit: 7 } })
+      const keys = yield* Effect.forEach(["one", "two"], (name) =>
+        Metered.newKey({ name, team_id: "blue & green", policy: { rpm_limit: 50, daily_budget_usd: 0.4 } })
+      )
+      const gateway = yield* Metered.gateway()
+      const [one, two] = keys
+      assert(one !== undefined && two !== undefined)
+      yield* Effect.forEach([one, two, two], (key) => gateway.ask(Metered.chatOf(key)))
+      yield* gateway.written
+      const shared = { meter: "monthly_budget_usd", scope: "team", scope_id: "blue & green", used: 0.3, share: 0.15 }
+      const ofLayer = yield* Metered.limitsOf(`scope=layer&id=${team}`)
+      assert.strictEqual(ofLayer.length, 1)
+      assert.deepInclude(ofLayer[0], shared)
+
+      const ofKey = yield* Metered.limitsOf(`scope=key&id=${two.id}`)
+      assert.deepStrictEqual(
+        ofKey
+          .map((found) => [
+            at(found, "meter"),
+            at(found, "scope"),
+            at(found, "within"),
+            at(found, "limit"),
+            at(found, "used")
+          ])
+          .sort(),
+        [
+          ["daily_budget_usd", "key", null, 0.4, 0.2],
+          ["monthly_budget_usd", "team", null, 2, 0.3],
+          ["rpm_limit", "key", null, 50, at(Metered.meter(ofKey, "rpm_limit"), "used")],
+          ["rpm_limit", "key", `route:${Proxy.chat}`, 7, at(Metered.meter(ofKey, "rpm_limit"), "used")]
+        ]
+      )
+      const ofTeam = yield* Metered.limitsOf("scope=team&id=blue%20%26%20green&limit=3")
+      assert.deepStrictEqual(
+        ofTeam.map((found) => [at(found, "meter"), at(found, "scope_name"), at(found, "share")]).slice(0, 2),
+        [
+          ["daily_budget_usd", "two", 0.5],
+          ["daily_budget_usd", "one", 0.25]
+        ]
+      )
+      yield* ok("DELETE", `${admin}/policy-layers/${route}`)
+
+      const page = yield* ok("GET", `${admin}/limits/state?scope=all&limit=2`)
+      assert.deepInclude(Metered.listed(page)[0], { scope_name: "two", share: 0.5 })
+      assert.isAtLeast(Number(at(page, "keys_looked_at")), 2)
+      assert.isAtLeast(Number(at(page, "left_out")), 1)
+      yield* gone(two.id)
+      const cold = Metered.listed(yield* ok("GET", `${admin}/limits/state?scope=all`))
+      const lost = cold.find((found) => at(found, "scope_id") === two.id && at(found, "meter") === "daily_budget_usd")
+      assert(lost !== undefined)
+      assert.deepStrictEqual(pick(lost, "state", "used", "remaining", "share", "forecast"), {
+        state: "unknown",
+        used: null,
+        remaining: null,
+        share: null,
+        forecast: null
+      })
+    })
+  )
+
+  it.effect("refuses what is no scope, and ids that are none", () =>
+    Effect.gen(function* () {
+      const nobody = "00000000-0000-4000-8000-000000000000"
+      const asked = (query: string) =>
+        Effect.map(call("GET", `${admin}/limits/state?${query}`), (answer) => {
+          const { param, status } = refusalOf(answer)
+          return [status, param]
+        })
+      assert.deepStrictEqual(
+        yield* Effect.forEach(
+          [
+            "scope=key",
+            "scope=project&id=blue",
+            `scope=all&id=${nobody}`,
+            `scope=key&id=${nobody}`,
+            `scope=layer&id=${nobody}`,
+            "scope=everything",
+            "scope=all&cursor=abc"
+          ],
+          asked
+        ),
+        [
+          [422, "id"],
+          [422, "id"],
+          [422, "id"],
+          [404, "id"],
+          [404, "id"],
+          [422, "scope"],
+          [422, "cursor"]
+        ]
+      )
+      assert.deepStrictEqual(yield* Metered.limitsOf("scope=team&id=nobody"), [])
+    })
+  )
+
+  it.effect("a page looks at a bounded number of keys, and the next one at those before", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* sql`INSERT INTO api_keys (owner_type, key_prefix, key_hash, policy, last_used_at)
+        SELECT 'individual', 'rk_live_' || i, sha256(('page' || i)::bytea), '{"daily_budget_usd":1,"rpm_limit":9}',
+          now() - i * interval '1 millisecond' FROM generate_series(1, 2500) AS i`
+      yield* sql`ANALYZE api_keys`
+      let seen = 0
+      let path = `${admin}/limits/state?scope=all&limit=1`
+      for (let pages = 0; path !== ""; pages++) {
+        assert.isBelow(pages, 5)
+        const answer = yield* call("GET", path)
+        seen += Number(at(answer.json, "keys_looked_at"))
+        assert.isAtMost(Number(at(answer.json, "keys_looked_at")), 1000)
+        const next = answer.headers["x-next-cursor"]
+        path = next === undefined ? "" : `${admin}/limits/state?scope=all&limit=1&cursor=${next}`
+        if (next !== undefined) {
+          const other = yield* call("GET", `${admin}/limits/state?scope=team&id=blue&cursor=${next}`)
+          assert.strictEqual(refusalOf(other).param, "cursor")
+        }
+      }
+      assert.isAtLeast(seen, 2500)
+    })
+  )
+})
+
+const indexOf = (limits: ReadonlyArray<Schema.Json>, name: string) =>
+  limits.findIndex((one) => Predicate.hasProperty(one, "meter") && one.meter === name)
+
+/** Redis loses what it knew about the counters of a key. */
+const gone = (id: string) => Effect.flatMap(Redis, (redis) => redis.command("DEL", redis.key(`limits:known:${id}`)))
