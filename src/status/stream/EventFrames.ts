@@ -1,17 +1,11 @@
+import * as SseFrames from "../../http/SseFrames.ts"
 import * as EventId from "../store/EventId.ts"
 import type { Reset, ResetReason } from "./ResumeCursor.ts"
 
-export const ready = "event: ready\ndata: {}\n\n"
-
-export const keepalive = ": keepalive\n\n"
-
-/** The reconnect delay differs per client, so that thousands of clients do not reconnect at the same time. */
-export const shutdownNotice = (retryMs: number): string =>
-  `retry: ${retryMs}\n: the server is going down; reconnect with the id of the last event\n\n`
+export const ready = SseFrames.event("ready", "{}")
 
 /** Formats a status as a server-sent event. `json` must not contain line breaks. */
-export const status = (eventId: string, json: string): string =>
-  `id: ${frameIdOf(eventId)}\nevent: status\ndata: ${json}\n\n`
+export const status = (eventId: string, json: string): string => SseFrames.event("status", json, frameIdOf(eventId))
 
 export const reset = ({ from, reason }: Reset): string => {
   const data = {
@@ -20,7 +14,7 @@ export const reset = ({ from, reason }: Reset): string => {
     from_event_id: from?.eventId ?? null,
     from_sequence: from?.sequence ?? null
   }
-  return `event: reset\ndata: ${JSON.stringify(data)}\n\n`
+  return SseFrames.event("reset", JSON.stringify(data))
 }
 
 const resetMessages: Readonly<Record<ResetReason, string>> = {

@@ -12,6 +12,8 @@ import {
   type Scope,
   Stream
 } from "effect"
+import { type Holder, type NoStream, OpenStreams } from "../../http/OpenStreams.ts"
+import * as SseFrames from "../../http/SseFrames.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import * as Observation from "../../messaging/observe/Observation.ts"
 import { makeObserve, type ObservationSink } from "../../messaging/observe/ObservationSink.ts"
@@ -101,28 +103,16 @@ const make = Effect.fnUntraced(function* (
   const subscriptions = yield* TaskSubscriptions.make(store.live)
   const frameEvent = makeFramer({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
   const logThrottled = yield* LogThrottle.makePerMinute
-  const open = new Set<SseConnection>()
-  const streamsByCaller = new Map<string, number>()
-  let draining = false
-
-  yield* Effect.sleep(settings.sweepMs).pipe(
-    Effect.andThen(
-      Effect.sync(() => {
-        const now = clock.currentTimeMillisUnsafe()
-        for (const stream of open) stream.sweep(now)
-      })
-    ),
-    Effect.forever,
-    Effect.forkScoped
-  )
+  const open = new OpenStreams<SseConnection>(settings.maxOpenStreams)
+  yield* open.sweepEvery(settings.sweepMs)
 
   const observeMalformed = (taskId: string) =>
     observe((at) => Observation.of("SSEMalformedPubsubPayload", at, { task_id: taskId }))
 
-  const openConnection = (taskId: string, lastEventId: string | undefined) => {
+  const openConnection = (taskId: string, lastEventId: string | undefined, holders: ReadonlyArray<Holder>) => {
     const now = clock.currentTimeMillisUnsafe()
     const stream = new SseConnection(taskId, lastEventId, isLastEvent, settings, now, () => observeMalformed(taskId))
-    open.add(stream)
+    open.add(stream, holders)
     openStreams.updateUnsafe(open.size, metrics)
     observe((at) =>
       Observation.of("SSEStreamStarted", at, { task_id: taskId, resume_requested: lastEventId !== undefined })
@@ -130,9 +120,9 @@ const make = Effect.fnUntraced(function* (
     return stream
   }
 
-  const closeConnection = (stream: SseConnection) => {
+  const closeConnection = (stream: SseConnection, holders: ReadonlyArray<Holder>) => {
     stream.unsubscribe()
-    open.delete(stream)
+    open.delete(stream, holders)
     openStreams.updateUnsafe(open.size, metrics)
     const { endedBy, sentCount, taskId } = stream
     observe((at) =>
@@ -244,8 +234,8 @@ const make = Effect.fnUntraced(function* (
       if (stream.shutdownNotice === "sent") return Cause.done()
       if (stream.shutdownNotice === "due") {
         stream.shutdownNotice = "sent"
-        return Effect.flatMap(Random.nextIntBetween(...reconnectMs), (wait) =>
-          handOver([Buffer.from(EventFrames.shutdownNotice(wait))])
+        return Effect.flatMap(Random.nextIntBetween(...SseFrames.reconnectMs), (wait) =>
+          handOver([Buffer.from(SseFrames.shutdownNotice(wait))])
         )
       }
       const { chunks, failures } = takeFrames(stream)
@@ -269,50 +259,18 @@ const make = Effect.fnUntraced(function* (
         : Effect.andThen(logAdapterFailure(stream.taskId, failures), Effect.suspend(next))
     })
 
-  const countCaller = (caller: string | undefined, change: 1 | -1) => {
-    if (caller === undefined) return
-    const openCount = (streamsByCaller.get(caller) ?? 0) + change
-    if (openCount > 0) streamsByCaller.set(caller, openCount)
-    else streamsByCaller.delete(caller)
-  }
-
-  const refusal = (caller: string | undefined): StreamRefused | undefined =>
-    draining
-      ? new StreamRefused({ reason: "draining", message: "The server is shutting down: reconnect in a moment." })
-      : open.size >= settings.maxOpenStreams
-        ? new StreamRefused({
-            reason: "limit",
-            message: `This process has ${settings.maxOpenStreams} event streams open, which is its limit. Try again later.`
-          })
-        : caller !== undefined && (streamsByCaller.get(caller) ?? 0) >= settings.maxOpenStreamsPerAddress
-          ? new StreamRefused({
-              reason: "share",
-              message: `This address has ${settings.maxOpenStreamsPerAddress} event streams open, which is its limit. Close one of them first.`
-            })
-          : undefined
-
   return EventStream.of({
     open: (taskId, { address, lastEventId } = {}) =>
       Effect.suspend(() => {
-        const caller = address === undefined ? undefined : FairShare.callerOfAddress(address)
-        const refused = refusal(caller)
-        if (refused !== undefined) return Effect.fail(refused)
+        const holders = address === undefined ? [] : [holderOf(address, settings)]
+        const refused = open.refusal(holders)
+        if (refused !== undefined) return Effect.fail(refusalOf(refused, settings))
         return Effect.acquireRelease(
-          Effect.sync(() => {
-            countCaller(caller, 1)
-            return openConnection(taskId, lastEventId)
-          }),
-          (stream) =>
-            Effect.sync(() => {
-              countCaller(caller, -1)
-              closeConnection(stream)
-            })
+          Effect.sync(() => openConnection(taskId, lastEventId, holders)),
+          (stream) => Effect.sync(() => closeConnection(stream, holders))
         ).pipe(Effect.map((stream) => Stream.fromPull(Effect.succeed(pull(stream, lastEventId)))))
       }),
-    drain: Effect.sync(() => {
-      draining = true
-      for (const stream of open) stream.beginShutdown()
-    })
+    drain: Effect.sync(() => open.drain())
   })
 })
 
@@ -323,6 +281,20 @@ export const layer = (options: Options = {}): Layer.Layer<EventStream, SettingsE
 export const drainFirst: Layer.Layer<never, never, EventStream> = Layer.effectDiscard(
   Effect.flatMap(EventStream, ({ drain }) => Effect.addFinalizer(() => drain))
 )
+
+const holderOf = (address: string, { maxOpenStreamsPerAddress: most }: Settings): Holder => ({
+  id: FairShare.callerOfAddress(address),
+  most
+})
+
+const refusalOf = ({ reason }: NoStream, { maxOpenStreams, maxOpenStreamsPerAddress }: Settings): StreamRefused => {
+  const messages = {
+    draining: "The server is shutting down: reconnect in a moment.",
+    limit: `This process has ${maxOpenStreams} event streams open, which is its limit. Try again later.`,
+    share: `This address has ${maxOpenStreamsPerAddress} event streams open, which is its limit. Close one of them first.`
+  }
+  return new StreamRefused({ reason, message: messages[reason] })
+}
 
 type Chunks = Arr.NonEmptyReadonlyArray<Uint8Array>
 
@@ -375,10 +347,7 @@ const isLastEvent = ({ eventId }: StoredStatus, lastEventId: string): boolean =>
   eventId === lastEventId || EventFrames.frameIdOf(eventId) === lastEventId
 
 const ready = Buffer.from(EventFrames.ready)
-const keepalive = Buffer.from(EventFrames.keepalive)
-
-/** The range of the reconnect delay that clients receive at shutdown, in milliseconds. */
-const reconnectMs = [500, 3_000] as const
+const keepalive = Buffer.from(SseFrames.keepalive)
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 const openStreams = Metric.gauge("svc_status_open_streams", { description: "Open event streams" })
