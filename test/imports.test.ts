@@ -10,7 +10,7 @@ interface Area {
   readonly rooms: ReadonlyArray<string>
 }
 
-const shared = ["src/services", "src/policy", "src/http", "src/state", "src/process"]
+const shared = ["src/services", "src/policy", "src/http", "src/state", "src/process", "src/live"]
 
 const areas: ReadonlyArray<Area> = [
   { path: "src/services", may: [], rooms: ["."] },
@@ -18,6 +18,7 @@ const areas: ReadonlyArray<Area> = [
   { path: "src/http", may: ["src/services", "src/policy"], rooms: ["."] },
   { path: "src/state", may: ["src/services", "src/policy"], rooms: [".", "limits"] },
   { path: "src/process", may: ["src/services", "src/policy"], rooms: ["."] },
+  { path: "src/live", may: ["src/services"], rooms: ["."] },
   // one runner: operators try out the very guardrails that requests go through
   {
     path: "src/guardrails",
@@ -46,7 +47,7 @@ const areas: ReadonlyArray<Area> = [
     rooms: [
       ...["api/schema", "api/providers", "api/services", "api/keys", "api/policies", "api/limits", "api/usage", "api"],
       ...["store", "audit", "operators", "http", "services", "usage", "policies", "keys", "limits", "providers"],
-      ...["configuration", "upstream-ui", "find", "tasks"],
+      ...["configuration", "upstream-ui", "find", "tasks", "live"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
     ]
   },
@@ -57,7 +58,7 @@ const areas: ReadonlyArray<Area> = [
   },
   {
     path: "src/status",
-    may: ["src/services", "src/http", "src/messaging"],
+    may: ["src/services", "src/http", "src/live", "src/messaging"],
     rooms: ["store", "dead-letters", "replay", "hub", "history", "stream", "queues", "tasks", "http", "."]
   },
   { path: "src/graph", may: ["src/services", "src/messaging", "src/status"], rooms: ["observations", "draw", "."] },

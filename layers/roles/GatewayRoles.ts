@@ -1,6 +1,7 @@
 import { Effect, Layer, Option } from "effect"
 import { StudioOfEnvironment } from "../../src/control/services/StudioConnection.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
+import * as LiveFeed from "../../src/live/LiveFeed.ts"
 import { StartupAuthSettings } from "../../src/policy/AuthSettings.ts"
 import { compatLimits } from "../../src/policy/routes/CanonicalRoute.ts"
 import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
@@ -40,6 +41,7 @@ export const layer = Effect.fnUntraced(function* (
     Layer.provide([
       ServingLifecycle.lifecycle,
       Conditions.layer,
+      LiveFeed.layer,
       Installation.vault(settings),
       gatewaySettings(settings),
       Layer.succeed(StartupUpstreams, doors.upstreams),

@@ -1,4 +1,5 @@
 import { Effect, Layer } from "effect"
+import * as LiveFeed from "../../src/live/LiveFeed.ts"
 import type { Broker } from "../../src/services/Broker.ts"
 import type { Redis } from "../../src/services/Redis.ts"
 import type { Tasks } from "../../src/tasks/Tasks.ts"
@@ -17,7 +18,7 @@ export const layer = (doors: Doors, role: TasksRole, tasks: Tasks, settings: Set
   ServingLifecycle.layer(settings).pipe(
     Layer.provide(program(role, tasks, settings)),
     Layer.provide(probes(settings).pipe(Layer.provide(Messaging.readiness))),
-    Layer.provide(ServingLifecycle.lifecycle),
+    Layer.provide([ServingLifecycle.lifecycle, LiveFeed.layer]),
     Layer.provide([doors.broker.layer, doors.redis.layer])
   )
 
