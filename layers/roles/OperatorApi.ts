@@ -1,6 +1,7 @@
 import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
+import { LiveStreams } from "../../src/control/live/LiveStreams.ts"
 import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
 import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import type { Settings } from "../Environment.ts"
@@ -13,16 +14,23 @@ import type { OperatedTasks } from "./OperatedTasks.ts"
 
 /** `tasks` are those that operators see and change at the control listener. */
 export const layer = (settings: Settings, tasks: Option.Option<OperatedTasks>) =>
-  Option.match(tasks, {
-    onNone: () => listener(HttpRouter.serve(ControlApp.layer, serveOptions), settings),
-    onSome: ({ drainFirst, routes, sources }) =>
-      drainFirst.pipe(
-        Layer.provide(
-          listener(HttpRouter.serve(ControlApp.layerWithTasks(routes), serveOptions), settings, settings.eventStreams)
-        ),
-        Layer.provide(sources)
-      )
-  }).pipe(Layer.provide(upstreamUi(settings)))
+  LiveStreams.drainFirst.pipe(
+    Layer.provide(Option.match(tasks, { onNone: () => withoutTasks(settings), onSome: withTasks(settings) })),
+    Layer.provide(upstreamUi(settings)),
+    Layer.provide(LiveStreams.layer())
+  )
+
+const withoutTasks = (settings: Settings) => listener(HttpRouter.serve(ControlApp.layer, serveOptions), settings)
+
+const withTasks =
+  (settings: Settings) =>
+  ({ drainFirst, routes, sources }: OperatedTasks) =>
+    drainFirst.pipe(
+      Layer.provide(
+        listener(HttpRouter.serve(ControlApp.layerWithTasks(routes), serveOptions), settings, settings.eventStreams)
+      ),
+      Layer.provide(sources)
+    )
 
 const listener = <E, R>(
   served: Layer.Layer<never, E, R>,

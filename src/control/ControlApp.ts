@@ -18,6 +18,7 @@ import * as KeyGuardrailsHandlers from "./handlers/keys/KeyGuardrails.ts"
 import * as KeysHandlers from "./handlers/keys/Keys.ts"
 import * as ProjectsHandlers from "./handlers/keys/Projects.ts"
 import * as LimitsHandlers from "./handlers/Limits.ts"
+import * as LiveHandlers from "./handlers/Live.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
 import * as OperatorTokensHandlers from "./handlers/OperatorTokens.ts"
 import * as GuardrailsHandlers from "./handlers/policies/Guardrails.ts"
@@ -48,6 +49,7 @@ import { KeyGuardrails } from "./keys/KeyGuardrails.ts"
 import { Keys } from "./keys/Keys.ts"
 import { Projects } from "./keys/Projects.ts"
 import { LimitStates } from "./limits/LimitStates.ts"
+import * as LiveConfiguration from "./live/LiveConfiguration.ts"
 import * as Authentication from "./operators/Authentication.ts"
 import { AuthSettings } from "./operators/AuthSettings.ts"
 import { OperatorTokens } from "./operators/OperatorTokens.ts"
@@ -123,6 +125,7 @@ const stores = Layer.mergeAll(
 
 const handlers = Layer.mergeAll(
   OperationalHandlers.layer,
+  LiveHandlers.layer,
   OperatorTokensHandlers.ownToken,
   OperatorTokensHandlers.allTokens,
   ProjectsHandlers.layer,
@@ -157,6 +160,7 @@ const handlers = Layer.mergeAll(
 const routes = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi).pipe(Layer.provide(handlers)),
   DocsPage.layer,
+  LiveConfiguration.layer,
   UpstreamUi.layer,
   Fallbacks.layer
 )

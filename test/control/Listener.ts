@@ -8,15 +8,17 @@ import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as Probes from "../../src/control/http/Probes.ts"
+import { LiveStreams } from "../../src/control/live/LiveStreams.ts"
 import * as OperatorTokens from "../../src/control/operators/OperatorTokens.ts"
 import { StudioOfEnvironment, type StudioTarget } from "../../src/control/services/StudioConnection.ts"
 import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
+import * as LiveFeed from "../../src/live/LiveFeed.ts"
 import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
 import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
 import { Lifecycle } from "../../src/process/Lifecycle.ts"
 import type { Database } from "../../src/services/Database.ts"
-import type { Redis } from "../../src/services/Redis.ts"
+import type { Redis, RedisError } from "../../src/services/Redis.ts"
 import type { Upstream } from "../../src/services/Upstream.ts"
 import { Vault } from "../../src/state/Vault.ts"
 import * as EmbeddedDatabase from "../EmbeddedDatabase.ts"
@@ -42,7 +44,7 @@ export interface Around {
   /** Where browsers find the upstream's UI. */
   readonly upstreamUiOrigin?: string
   /** In place of one in memory. */
-  readonly redis?: Layer.Layer<Redis, unknown>
+  readonly redis?: Layer.Layer<Redis, RedisError>
 }
 
 /** The control listener on a socket of its own, over a fresh database. */
@@ -68,7 +70,7 @@ export const layer = <E>(
     Layer.provideMerge(
       Layer.mergeAll(
         MigratedDatabase.of(database),
-        redis,
+        Layer.merge(LiveStreams.layer(), LiveFeed.layer).pipe(Layer.provideMerge(redis)),
         Vault.layer(vaultKey),
         EgressHttp.layer(allowPrivateAddresses),
         Layer.succeed(StudioOfEnvironment, studio),

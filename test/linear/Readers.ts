@@ -5,6 +5,8 @@ import * as RedisArguments from "../../layers/redis-memory/Arguments.ts"
 import { defaultSettings, Simulator } from "../../layers/simulator/Simulator.ts"
 import * as Fields from "../../src/control/api/schema/Fields.ts"
 import * as Labels from "../../src/control/api/schema/Labels.ts"
+import * as LivePosition from "../../src/control/live/LivePosition.ts"
+import * as LiveTopics from "../../src/control/live/LiveTopics.ts"
 import * as ControlAuthentication from "../../src/control/operators/Authentication.ts"
 import * as OpenApiDocument from "../../src/control/services/OpenApiDocument.ts"
 import * as StudioExport from "../../src/control/services/StudioExport.ts"
@@ -305,6 +307,10 @@ export const readers: ReadonlyArray<Reader> = [
   ),
   ofHead("queries of status clients", ["src/status/http/RequestParameters.ts"], (text) =>
     RequestParameters.parametersOf(`/history?${text}`)
+  ),
+  ofHead("positions in the live topics", ["src/control/live/LivePosition.ts"], LivePosition.decode),
+  ofHead("lists of live topics", ["src/control/live/LiveTopics.ts"], (text) =>
+    Effect.runSyncExit(LiveTopics.read(text, ["*"]))
   ),
   ofHead("event ids", ["src/status/stream/EventFrames.ts"], (text) => [
     EventFrames.frameIdOf(text),

@@ -71,6 +71,8 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/policy/ServiceTable.ts",
       "src/state/Vault.ts",
       "src/messaging/control/CancelScripts.ts",
+      "src/live/Digest.ts",
+      "src/status/queues/LiveQueues.ts",
       "src/status/tasks/RedisTaskIndex.ts",
       "src/messaging/control/ControlStore.ts",
       "src/status/store/RedisStatusStore.ts",

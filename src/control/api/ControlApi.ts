@@ -6,6 +6,7 @@ import { FindApi } from "./FindApi.ts"
 import { CredentialMappingsApi } from "./keys/CredentialMappingsApi.ts"
 import { KeysApi } from "./keys/KeysApi.ts"
 import { ProjectsApi } from "./keys/ProjectsApi.ts"
+import { LiveApi } from "./LiveApi.ts"
 import { LimitsApi } from "./limits/LimitsApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
 import { OperatorTokenApi, OperatorTokensApi } from "./OperatorTokenApi.ts"
@@ -67,7 +68,10 @@ type Authenticated<Groups, Caller extends HttpApiMiddleware.AnyId, Path extends 
 type Groups = HttpApiGroup.AddPrefix<
   | typeof OperationalApi
   | Authenticated<OperatorGroups, Authorization, "/admin">
-  | HttpApiGroup.AddMiddleware<HttpApiGroup.AddMiddleware<typeof FindApi, RequestDecoding>, Authorization>
+  | HttpApiGroup.AddMiddleware<
+      HttpApiGroup.AddMiddleware<typeof FindApi | typeof LiveApi, RequestDecoding>,
+      Authorization
+    >
   | Authenticated<typeof KeyGuardrailsApi, KeyAuthorization, "/v1">,
   "/admin-ui"
 >
@@ -111,9 +115,9 @@ const OperatorApi = HttpApi.make("operator")
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/admin")
 
-/** The endpoint for what is stored by different parts. */
+/** The endpoints for operators that are not about one kind of stored objects. */
 const AcrossApi = HttpApi.make("across")
-  .add(FindApi)
+  .add(FindApi, LiveApi)
   .middleware(RequestDecoding)
   .middleware(Authorization)
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })

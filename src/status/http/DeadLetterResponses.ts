@@ -30,12 +30,12 @@ export type RouteError =
   | Invalid
   | Plain
 
-interface Invalid {
+export interface Invalid {
   readonly _tag: "Invalid"
   readonly parameters: ReadonlyArray<InvalidParameter>
 }
 
-interface Plain {
+export interface Plain {
   readonly _tag: "Plain"
   readonly status: number
   readonly detail: string

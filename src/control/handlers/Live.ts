@@ -1,0 +1,39 @@
+import { Effect, Option } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { digestHex } from "../../state/Secret.ts"
+import { ControlApi } from "../api/ControlApi.ts"
+import { Operator } from "../api/schema/Security.ts"
+import { LiveStreams } from "../live/LiveStreams.ts"
+import * as LiveTopics from "../live/LiveTopics.ts"
+import { authenticate } from "../operators/Authentication.ts"
+import { OperatorTokens } from "../operators/OperatorTokens.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "live",
+  Effect.fn(function* (handlers) {
+    const streams = yield* LiveStreams
+    const tokens = yield* OperatorTokens
+
+    return handlers.handle("follow", ({ headers, query }) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { scopes, tokenId } = yield* Operator
+        const body = yield* streams.open({
+          topics: yield* LiveTopics.read(query.topics, scopes),
+          lastEventId: headers["last-event-id"] || query.last_event_id || undefined,
+          address: Option.getOrUndefined(request.remoteAddress),
+          tokenId,
+          credentials: digestHex(`${request.headers["authorization"]} ${request.headers["cookie"]}`),
+          scopes: authenticate.pipe(
+            Effect.map((operator) => operator.scopes),
+            Effect.provideService(HttpServerRequest.HttpServerRequest, request),
+            Effect.provideService(OperatorTokens, tokens)
+          )
+        })
+        return HttpApiSchema.withHeaders({ body, headers: { "x-accel-buffering": "no" } })
+      })
+    )
+  })
+)
