@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer, LogLevel, Option, References } from "effect"
+import { LiveFeed } from "../live/LiveFeed.ts"
 import { GatewaySettings } from "../process/GatewaySettings.ts"
 import * as LogThrottle from "../services/LogThrottle.ts"
 import { Upstream } from "../services/Upstream.ts"
@@ -43,6 +44,7 @@ export class ProxyApp extends Context.Service<
         upstream: yield* Upstream,
         settings: yield* GatewaySettings,
         requestMetrics: yield* RequestMetrics.make,
+        live: (yield* LiveFeed).requests,
         startSpan: yield* Tracing.make,
         accessLog: Option.filter(writeLine, () => LogLevel.isLessThanOrEqualTo(logLevel, "Info")),
         log: fork,

@@ -1,5 +1,6 @@
 import { Effect, Option, Redacted, Result } from "effect"
 import * as Headers from "../http/Headers.ts"
+import type { LiveTopic } from "../live/LiveFeed.ts"
 import * as Routing from "../policy/Routing.ts"
 import { compatConfig } from "../policy/routes/CanonicalRoute.ts"
 import * as Exposure from "../policy/routes/Exposure.ts"
@@ -22,6 +23,7 @@ import type { Wire } from "./request/Wire.ts"
 import type { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import * as AccessLog from "./telemetry/AccessLog.ts"
+import * as LiveRequests from "./telemetry/LiveRequests.ts"
 import type { RequestMetrics } from "./telemetry/RequestMetrics.ts"
 import type { RequestOutcome } from "./telemetry/RequestOutcome.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
@@ -37,6 +39,7 @@ interface HandlerServices {
   readonly upstream: Upstream["Service"]
   readonly settings: GatewaySettings["Service"]
   readonly requestMetrics: RequestMetrics
+  readonly live: LiveTopic
   readonly startSpan: Tracing.StartSpan
   readonly accessLog: Option.Option<AccessLog.WriteLine>
   readonly log: (message: Effect.Effect<void>) => void
@@ -61,7 +64,7 @@ export class RequestHandler {
   }
 
   handle(wire: Wire, done: (outcome: RequestOutcome) => void): RequestLifecycle.OnDisconnect {
-    const { accessLog, control, log, now, requestMetrics, settings, startSpan } = this.#services
+    const { accessLog, control, live, log, now, requestMetrics, settings, startSpan } = this.#services
     requestMetrics.begin()
     const snapshot = control.snapshot()
     const { callerAuth } = snapshot
@@ -73,6 +76,7 @@ export class RequestHandler {
     let endStream: (() => void) | undefined
     let runningKeyId: string | undefined
     let key: KeyRecord | undefined
+    if (live.isFollowed) live.add("started", () => LiveRequests.describeStart(request, target, key))
     const end = (outcome: RequestOutcome) => {
       // A callback may still fail after the request has ended. Its outcome is ignored.
       if (isOver) return
@@ -82,6 +86,8 @@ export class RequestHandler {
         if (runningKeyId !== undefined) this.#runningRequests.end(runningKeyId)
         const endedAt = now()
         requestMetrics.end(target, outcome, endedAt - request.startedAt, key)
+        if (live.isFollowed)
+          live.add(LiveRequests.kindOf(outcome), () => LiveRequests.describeEnd(request, target, key, outcome, endedAt))
         span.end(outcome, key)
         if (Option.isSome(accessLog)) {
           const { traceId } = span

@@ -8,6 +8,7 @@ import { makeBatcher, perTick } from "./Batcher.ts"
 import * as CounterRestoration from "./CounterRestoration.ts"
 import { FullWindows } from "./FullWindows.ts"
 import * as Scripts from "./LimitsScripts.ts"
+import * as LiveLimits from "./LiveLimits.ts"
 import type { SettledUsage } from "./SettlementCounters.ts"
 import * as SettlementCounters from "./SettlementCounters.ts"
 
@@ -78,6 +79,7 @@ export class UsageLimits extends Context.Service<
       const queue = redis.key(usageQueue)
       const fork = Effect.runForkWith(yield* Effect.context<never>())
 
+      const live = yield* LiveLimits.make
       const fullWindows = new FullWindows()
 
       const settlementOf = ({ meters }: Meters.ScopeMeters, now: number): ScopeSettlement => {
@@ -162,6 +164,10 @@ export class UsageLimits extends Context.Service<
             ).addObserver(done)
           else {
             if (exit.value._tag === "Refused") fullWindows.remember(exit.value.reading)
+            if (live.isFollowed) {
+              if (exit.value._tag === "Refused") live.refused(exit.value)
+              else live.admitted(exit.value.readings, amounts)
+            }
             done(Exit.succeed(exit.value))
           }
         })
