@@ -1,6 +1,7 @@
 import { Layer } from "effect"
 import type { HttpRouter } from "effect/http"
 import type { Redis } from "../../src/services/Redis.ts"
+import * as LiveQueues from "../../src/status/queues/LiveQueues.ts"
 import * as EventStream from "../../src/status/stream/EventStream.ts"
 import type { Tasks } from "../../src/tasks/Tasks.ts"
 import type { Doors } from "../Doors.ts"
@@ -34,7 +35,7 @@ export const make = (
     program:
       role === "all"
         ? Messaging.layer(tasks, settings).pipe(Layer.provide(Status.all(tasks, settings)), withServices)
-        : Layer.empty,
+        : withServices(LiveQueues.layer(tasks.runtime)),
     routes: withServices(Status.routes()),
     sources: withServices(TaskSources.layer),
     drainFirst: withServices(EventStream.drainFirst)

@@ -9,6 +9,7 @@ import * as ErrorResponses from "../../src/status/http/ErrorResponses.ts"
 import * as QueueRoutes from "../../src/status/http/QueueRoutes.ts"
 import * as StatusRoutes from "../../src/status/http/StatusRoutes.ts"
 import * as TaskRoutes from "../../src/status/http/TaskRoutes.ts"
+import * as LiveQueues from "../../src/status/queues/LiveQueues.ts"
 import * as EventStream from "../../src/status/stream/EventStream.ts"
 import type { Tasks } from "../../src/tasks/Tasks.ts"
 import type { Settings } from "../Environment.ts"
@@ -43,6 +44,7 @@ export const status = (tasks: Tasks, settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(statusRoutes(), settings)),
     Layer.merge(QueueMetrics.layer({ queues: tasks.queues })),
+    Layer.merge(LiveQueues.layer(tasks.runtime)),
     Layer.provide(StatusRuntime.statuses(runtimeOptions(tasks, settings))),
     Layer.provide(StatusRuntime.stores(tasks.runtime))
   )
@@ -57,7 +59,8 @@ export const graph = ({ runtime }: Tasks, settings: Settings) =>
 export const all = (tasks: Tasks, settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(routes(), settings)),
-    Layer.merge(QueueMetrics.layer({ queues: tasks.queues }))
+    Layer.merge(QueueMetrics.layer({ queues: tasks.queues })),
+    Layer.merge(LiveQueues.layer(tasks.runtime))
   )
 
 const listener = <E, R>(

@@ -1,4 +1,5 @@
 import { Clock, Effect, Layer, Metric, Schedule } from "effect"
+import { LiveFeed } from "../../live/LiveFeed.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
 import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
@@ -16,6 +17,7 @@ import {
 } from "./DeadLetterStore.ts"
 import * as Groups from "./Groups.ts"
 import * as LetterRepairs from "./LetterRepairs.ts"
+import * as LiveDeadLetter from "./LiveDeadLetter.ts"
 import * as ReplayScripts from "./ReplayScripts.ts"
 import * as Stored from "./StoredDeadLetter.ts"
 
@@ -48,6 +50,7 @@ const scansPerPage = 20
 
 const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number | null) {
   const redis = yield* Redis
+  const live = (yield* LiveFeed).dead_letters
   const base = baseOf(redis, options.prefix)
   const keys = [`${base}stats`]
   const { max_bytes = 2 ** 30, max_records = 100_000, replay_lease_seconds = 30 } = options
@@ -120,6 +123,7 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
         ...Stored.hashFieldsOf(record)
       ])
       if (isNew) yield* Metric.update(indexed, 1)
+      if (isNew && live.isFollowed) live.add("added", () => LiveDeadLetter.describe(record))
       return isNew
     }),
     get: Effect.fn("DeadLetterStore.get")(readRecord),

@@ -1,4 +1,5 @@
 import { Clock, Context, Deferred, type Duration, Effect, Exit, Layer, Option, Queue, Result, Schedule } from "effect"
+import { LiveFeed } from "../../live/LiveFeed.ts"
 import * as ConsumerOptions from "../../messaging/consume/ConsumerOptions.ts"
 import * as DeliveryLoop from "../../messaging/consume/DeliveryLoop.ts"
 import type { DeliveryVerdict } from "../../messaging/consume/DeliveryVerdict.ts"
@@ -19,6 +20,7 @@ import { Redis, type RedisError } from "../../services/Redis.ts"
 import { defaultPrefix } from "../store/DefaultPrefix.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as HubMetrics from "./HubMetrics.ts"
+import * as LiveStatus from "./LiveStatus.ts"
 import { LowWaterMark } from "./LowWaterMark.ts"
 import * as StatusMessage from "./StatusMessage.ts"
 import * as StreamCheckpoint from "./StreamCheckpoint.ts"
@@ -116,6 +118,7 @@ export const make = Effect.fnUntraced(function* (
   const { consumeArguments = {}, prefetch = 200, prefix = defaultPrefix } = options
 
   const observe = yield* makeObserve(options.observationSink)
+  const live = (yield* LiveFeed).tasks
   const count = yield* HubMetrics.make
   const [logMalformed, logLeftOut] = [yield* LogThrottle.makePerMinute, yield* LogThrottle.makePerMinute]
   const readEvent = StatusMessage.eventReader({
@@ -188,6 +191,7 @@ export const make = Effect.fnUntraced(function* (
       (outcome) => {
         if (outcome === "duplicate") return count.duplicate()
         count.stored()
+        if (live.isFollowed) live.add("status", () => LiveStatus.describe(event))
         count.recordLag(clock.currentTimeMillisUnsafe() - Timestamp.toMillis(event.timestamp))
         observe((at) =>
           Observation.of("StatusHubStoredEvent", at, {
