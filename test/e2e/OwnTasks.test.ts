@@ -1,53 +1,13 @@
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
-import {
-  BrokerClient,
-  RoutedTasksSharedStatusTopology,
-  SharedTasksSharedStatusTopology
-} from "../../src/messaging/index.ts"
-import { Broker } from "../../src/services/Broker.ts"
+import { Effect } from "effect"
 import { eventually } from "../Eventually.ts"
-import { root } from "../Guides.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import { connect } from "../status/EventClient.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
-
-const tasks = join(root, "test/e2e/OwnTasksModule.ts")
+import * as OwnTasks from "./OwnTasks.ts"
 
 const ask = (url: string) => Effect.promise(async () => JSON.parse(await (await fetch(url)).text()))
-
-/** The topologies of the module, with the names of this test. */
-const topologiesOf = (name: string) => {
-  const statuses = { status_exchange: `${name}.status`, status_queue: `${name}.status` }
-  return {
-    orders: new RoutedTasksSharedStatusTopology({
-      ...statuses,
-      tasks_exchange: `${name}.orders`,
-      tasks_queue: `${name}.orders`,
-      task_types: ["pay"]
-    }),
-    letters: new SharedTasksSharedStatusTopology({
-      ...statuses,
-      tasks_exchange: `${name}.letters`,
-      tasks_queue: `${name}.letters`,
-      tasks_routing_key: "letters"
-    })
-  }
-}
-
-const removed = (name: string) =>
-  Effect.addFinalizer(() =>
-    Effect.flatMap(Broker, ({ remove }) =>
-      remove({
-        queues: ["status", "orders", "letters", "orders.dlq", "orders.retry.100ms.quorum", "orders.retry.100ms"].map(
-          (queue) => `${name}.${queue}`
-        ),
-        exchanges: ["status", "orders", "letters"].map((exchange) => `${name}.${exchange}`)
-      })
-    ).pipe(Effect.provide(RunningBroker.layer()), Effect.ignore)
-  )
 
 describe.skipIf(RunningBroker.server === null || TemporaryPrefix.server === null)(
   "tasks of a module of one's own",
@@ -57,30 +17,24 @@ describe.skipIf(RunningBroker.server === null || TemporaryPrefix.server === null
       () =>
         Effect.gen(function* () {
           const name = RunningBroker.name("own")
-          yield* removed(name)
+          yield* OwnTasks.removed(name)
           const environment = {
             OWN_TASKS: name,
             RABBITMQ_URL: RunningBroker.server ?? "",
             REDIS_URL: TemporaryPrefix.server ?? "",
             REDIS_KEY_PREFIX: yield* TemporaryPrefix.make
           }
-          const start = (role: "messaging" | "status" | "graph") => RunningGateway.start({ role, tasks, environment })
+          const start = (role: "messaging" | "status" | "graph") =>
+            RunningGateway.start({ role, tasks: OwnTasks.module, environment })
           const [messaging, status, graph] = yield* Effect.all([start("messaging"), start("status"), start("graph")], {
             concurrency: 3
           })
-          assert.include(messaging.output(), `  tasks     ${tasks}`)
+          assert.include(messaging.output(), `  tasks     ${OwnTasks.module}`)
 
-          const { letters, orders } = topologiesOf(name)
-          const publish = (
-            topology: typeof orders | typeof letters,
-            task: { task_id: string; task_type?: string; payload: object }
-          ) =>
-            Effect.flatMap(BrokerClient, (client) =>
-              client.publishTask({ ...task, payload: { ...task.payload } })
-            ).pipe(Effect.provide(BrokerClient.layer({ topology }).pipe(Layer.provide(RunningBroker.layer()))))
-          yield* publish(orders, { task_id: "small", task_type: "pay", payload: { total: 5 } })
-          yield* publish(orders, { task_id: "large", task_type: "pay", payload: { total: 500 } })
-          yield* publish(letters, { task_id: "letter", payload: { to: "Zoë" } })
+          const { letters, orders } = OwnTasks.topologiesOf(name)
+          yield* OwnTasks.publish(orders, { task_id: "small", task_type: "pay", payload: { total: 5 } })
+          yield* OwnTasks.publish(orders, { task_id: "large", task_type: "pay", payload: { total: 500 } })
+          yield* OwnTasks.publish(letters, { task_id: "letter", payload: { to: "Zoë" } })
 
           for (const task of ["small", "letter"]) {
             const reader = yield* connect(`${status.status}/events/${task}`)
