@@ -45,7 +45,7 @@ const areas: ReadonlyArray<Area> = [
     path: "src/control",
     may: [...shared, "src/guardrails"],
     rooms: [
-      ...["api/schema", "api/providers", "api/services", "api/keys", "api/policies", "api/limits", "api/usage", "api"],
+      ...["api/schema", "api/providers", "api/services", "api/keys", "api/limits", "api/policies", "api/usage", "api"],
       ...["store", "audit", "operators", "http", "services", "usage", "policies", "keys", "limits", "providers"],
       ...["configuration", "upstream-ui", "find", "tasks", "live"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]

@@ -48,6 +48,7 @@ import * as KeyAuthentication from "./keys/KeyAuthentication.ts"
 import { KeyGuardrails } from "./keys/KeyGuardrails.ts"
 import { Keys } from "./keys/Keys.ts"
 import { Projects } from "./keys/Projects.ts"
+import { LimitRaises } from "./limits/LimitRaises.ts"
 import { LimitStates } from "./limits/LimitStates.ts"
 import * as LiveConfiguration from "./live/LiveConfiguration.ts"
 import * as Authentication from "./operators/Authentication.ts"
@@ -107,6 +108,7 @@ const stores = Layer.mergeAll(
   PolicySimulator.layer,
   PolicyExplanations.layer,
   LimitStates.layer,
+  LimitRaises.layer,
   OpenApiSync.layer,
   ServiceImport.layer,
   Studio.layer,

@@ -1,8 +1,10 @@
 import { Option, Schema } from "effect"
 import type { KeyState } from "../policy/KeyState.ts"
+import type { LimitRaise } from "../policy/LimitRaise.ts"
 import type { OwnerScope, PolicyLayer } from "../policy/PolicyLayer.ts"
 import { Since } from "../policy/SharedLimits.ts"
 import * as StoredLayers from "./StoredLayers.ts"
+import { raiseOf, raisesSql, StoredRaises } from "./StoredRaises.ts"
 
 export interface StoredKey extends KeyState {
   readonly id: string
@@ -13,6 +15,8 @@ export interface StoredKey extends KeyState {
   readonly ownLayer: PolicyLayer
   /** The number (epoch) of the configuration change that moved the key to its current project and team. */
   readonly ownerSince: number
+  /** The exceptions for the key that had not ended when the row was read. */
+  readonly raises: ReadonlyArray<LimitRaise>
 }
 
 export const lastUsedAtSql = "greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)"
@@ -22,7 +26,7 @@ const millis = (time: string): string => `round(extract(epoch FROM ${time}) * 10
 
 export const columns = `k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
   k.revoked_at IS NOT NULL AS revoked, ${millis("k.expires_at")} AS expires_at, ${millis(lastUsedAtSql)} AS used_at,
-  k.policy, k.guardrail_policy, k.policy_version::text AS policy_version, k.limits_since, k.owner_since::text AS owner_since,
+  k.policy, k.guardrail_policy, k.policy_version::text AS policy_version, k.limits_since, k.owner_since::text AS owner_since, ${raisesSql},
   ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
     UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services`
 
@@ -39,6 +43,7 @@ export const fields = {
   policy_version: Schema.FiniteFromString,
   limits_since: Since,
   owner_since: Schema.FiniteFromString,
+  raises: StoredRaises,
   services: Schema.Array(Schema.String)
 }
 
@@ -57,7 +62,8 @@ export const keyOf = (row: typeof Row.Type): StoredKey => {
     lastUsedAt: row.used_at,
     services: row.services,
     ownLayer: { ...own, since: row.limits_since },
-    ownerSince: row.owner_since
+    ownerSince: row.owner_since,
+    raises: row.raises.map(raiseOf)
   }
 }
 

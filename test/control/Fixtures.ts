@@ -13,6 +13,14 @@ export const key = Effect.map(ok("POST", `${admin}/keys`, { body: { owner_type: 
   idOf(json, "key")
 )
 
+/** The path of the exceptions of a key that has a limit. */
+export const limitedKey = Effect.map(
+  ok("POST", `${admin}/keys`, { body: { owner_type: "individual", policy: { rpm_limit: 5 } } }),
+  (json) => `${admin}/limits/${idOf(json, "key")}`
+)
+
+export const raise = { rpm_limit: 9, until: new Date(Date.now() + 86_400_000).toISOString(), reason: "a demo" }
+
 export const token = Effect.suspend(() =>
   Effect.map(
     ok("POST", `${admin}/operator-tokens`, { body: { name: unused("token"), scopes: ["audit:read", "usage:read"] } }),

@@ -19,6 +19,7 @@ export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({
   lastUsedAt: 0,
   ownLayer: { kind: "key", scopeId: "k", version: 1, policy: neutral, guardrails: GuardrailPolicy.neutral, since: {} },
   ownerSince: 0,
+  raises: [],
   services: [],
   keyMapping: unbound,
   projectMapping: unbound,

@@ -21,7 +21,15 @@ export type Actor = Operator | RequestId
 export type AuditAction =
   | {
       readonly target: "key"
-      readonly action: "keys:create" | "keys:update" | "keys:rotate" | "keys:revoke" | "keys:disable" | "keys:enable"
+      readonly action:
+        | "keys:create"
+        | "keys:update"
+        | "keys:rotate"
+        | "keys:revoke"
+        | "keys:disable"
+        | "keys:enable"
+        | "limits:raise"
+        | "limits:end_raise"
     }
   | { readonly target: "project"; readonly action: "projects:create" | "projects:update" | "projects:delete" }
   | {

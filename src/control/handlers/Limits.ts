@@ -1,14 +1,20 @@
 import { Effect } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
+import { LimitRaises } from "../limits/LimitRaises.ts"
 import { LimitStates } from "../limits/LimitStates.ts"
+import { toPageResponse } from "./PageResponse.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
   "limits",
   Effect.fn(function* (handlers) {
     const states = yield* LimitStates
+    const raises = yield* LimitRaises
     return handlers.handleAll({
+      raise: ({ params, payload }) => raises.raise(params.key_id, payload),
+      raises: ({ params, query }) => Effect.map(raises.list(params.key_id, query), toPageResponse),
+      endRaise: ({ params }) => raises.end(params.key_id, params.id),
       state: ({ query }) =>
         Effect.map(states.read(query), ({ next, page }) =>
           HttpApiSchema.withHeaders({ body: page, headers: next === undefined ? {} : { "x-next-cursor": next } })

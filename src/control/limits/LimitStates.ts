@@ -1,5 +1,5 @@
 import { Context, DateTime, Effect, Layer } from "effect"
-import { layerName, type PolicyLayer, type PolicyLayers } from "../../policy/PolicyLayer.ts"
+import { layerName, type PolicyLayer } from "../../policy/PolicyLayer.ts"
 import { Database } from "../../services/Database.ts"
 import type { Redis, RedisError } from "../../services/Redis.ts"
 import * as CounterReadings from "../../state/limits/CounterReadings.ts"
@@ -68,7 +68,7 @@ const make = Effect.gen(function* () {
     const found = yield* keys.find(id)
     if (found === undefined) return yield* new ControlError("not_found", "No key has this id.", { param: "id" })
     const owners = yield* policies.layersForOwners([ownerOf(found.key)])
-    const layers = withNarrowing(owners, yield* keys.narrowingLayers)
+    const layers = LimitedKeys.withNarrowing(owners, yield* keys.narrowingLayers)
     const limits = BindingLimits.ofKeyAndLayers(layers, found.key, yield* DateTime.now)
     return yield* statesOf(
       limits.map((one) => ({ ...one, name: one.scope.scope.layer ?? found.name })),
@@ -128,12 +128,6 @@ const wholePage = (states: ReadonlyArray<LimitState>, limit: number, scope: Limi
     left_out: Math.max(0, states.length - limit)
   },
   next: undefined
-})
-
-const withNarrowing = (owners: PolicyLayers, narrowing: PolicyLayers): PolicyLayers => ({
-  ...owners,
-  empty: owners.empty && narrowing.empty,
-  of: { ...owners.of, route: narrowing.of.route, model: narrowing.of.model }
 })
 
 const checkQuery = ({ cursor, id, scope }: LimitStateQuery): Effect.Effect<void, Refused<"invalid_request">> => {

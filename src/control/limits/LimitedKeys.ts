@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
-import { indexLayers } from "../../policy/PolicyLayer.ts"
+import { indexLayers, type PolicyLayers } from "../../policy/PolicyLayer.ts"
 import { limitFields } from "../../policy/SharedLimits.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import * as StoredLayers from "../../state/StoredLayers.ts"
@@ -85,6 +85,13 @@ export const make = (sql: SqlClient.SqlClient) => {
     )
   }
 }
+
+/** Adds layers of routes and models to those of owners. */
+export const withNarrowing = (owners: PolicyLayers, narrowing: PolicyLayers): PolicyLayers => ({
+  ...owners,
+  empty: owners.empty && narrowing.empty,
+  of: { ...owners.of, route: narrowing.of.route, model: narrowing.of.model }
+})
 
 const keyRows = storedRows(
   Schema.Struct({ ...StoredKeys.fields, shown_name: Schema.String, last_used_at: Schema.NullOr(Schema.Date) }),

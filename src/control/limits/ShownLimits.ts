@@ -1,4 +1,5 @@
 import { DateTime } from "effect"
+import type { LimitRaise } from "../../policy/LimitRaise.ts"
 import { toDollars } from "../../policy/Price.ts"
 import type { CounterReading } from "../../state/limits/CounterReadings.ts"
 import * as Meters from "../../state/limits/Meters.ts"
@@ -11,7 +12,7 @@ export interface NamedLimits extends BindingLimits {
 
 /** `restored` is the sum of the usage records, if the counter is lost and the records could be read. */
 export const toLimitState = (
-  { name, within }: NamedLimits,
+  { name, raises, within }: NamedLimits,
   reading: CounterReading,
   restored: number | undefined,
   now: number
@@ -38,8 +39,16 @@ export const toLimitState = (
     remaining: taken === undefined ? null : amount(Math.max(0, limit - taken)),
     share: taken === undefined ? null : limit === 0 ? 1 : taken / limit,
     resets_at: DateTime.makeUnsafe(reading.meter.endsAt),
+    raised_until: raisedUntil(reading.meter, raises),
     forecast: forecast === undefined ? null : DateTime.makeUnsafe(forecast)
   }
+}
+
+/** Returns when the exception ends that the limit comes from. */
+const raisedUntil = ({ field, scope }: Meters.Meter, raises: ReadonlyArray<LimitRaise>) => {
+  const limit = scope.limits[field]
+  const ends = raises.filter(({ limits }) => limit._tag === "Limited" && limits[field] === limit.max)
+  return ends.length === 0 ? null : DateTime.makeUnsafe(Math.max(...ends.map(({ until }) => until)))
 }
 
 /** Returns when the limit is reached if the rest of the window is like its past. `undefined` if not in this window. */

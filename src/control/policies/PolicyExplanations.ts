@@ -1,9 +1,10 @@
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import * as Estimate from "../../policy/Estimate.ts"
 import * as Facts from "../../policy/facts/Facts.ts"
 import * as NamedModels from "../../policy/facts/NamedModels.ts"
 import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
+import * as LimitRaise from "../../policy/LimitRaise.ts"
 import * as Policy from "../../policy/Policy.ts"
 import { applicableLayers, type LayerScope } from "../../policy/PolicyLayer.ts"
 import type { PriceList } from "../../policy/PriceList.ts"
@@ -12,10 +13,18 @@ import { providerOf } from "../../policy/Routing.ts"
 import { canonicalRoutes, PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { Database } from "../../services/Database.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
+import { AppliedRaise } from "../api/limits/LimitRaises.ts"
 import type { Explanation } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
-import { allowedDecision, appliedLayer, denialReasons, refusedDecision, sharedLimits } from "./PolicyReasons.ts"
+import {
+  allowedDecision,
+  appliedLayer,
+  appliedRaise,
+  denialReasons,
+  refusedDecision,
+  sharedLimits
+} from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
 /** Explains the decision on a past request from its usage record. Also returns the decision under today's policies. */
@@ -27,6 +36,7 @@ export class PolicyExplanations extends Context.Service<
 }
 
 const maxChanges = 50
+const maxRaises = 20
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -41,12 +51,19 @@ const make = Effect.gen(function* () {
             (field) => sql`before_json->>${field}::text IS DISTINCT FROM after_json->>${field}::text`
           )
         )})`,
+        sql`(target_type = 'key' AND target_id = ${record.key_id} AND action IN ('limits:raise', 'limits:end_raise'))`,
         // A layer that cannot be decoded has an unknown scope, so its change may concern this request.
         sql`(target_type = 'policy_layer' AND before_json->>'unreadable' = 'true')`,
         sql`(target_type = 'policy_layer' AND (
           coalesce(after_json, before_json)->>'kind', coalesce(coalesce(after_json, before_json)->>'scope_id', '')) IN (
             SELECT * FROM unnest(${layerScopes(scope).map(([kind]) => kind)}::text[], ${layerScopes(scope).map(([, id]) => id)}::text[])))`
       ])} ORDER BY created_at DESC, id DESC LIMIT ${maxChanges}`)
+
+  const raisesAt = ({ created_at, key_id }: typeof Row.Type) =>
+    raiseRows.all(sql`SELECT id, limits, until FROM limit_raises WHERE key_id = ${key_id}
+      AND created_at <= ${DateTime.toDateUtc(created_at)}
+      AND least(until, coalesce(ended_at, 'infinity')) > ${DateTime.toDateUtc(created_at)}
+      ORDER BY created_at, id LIMIT ${maxRaises}`)
 
   const explain = Effect.fn("PolicyExplanations.explain")(function* (requestId: string) {
     // Clients may use a request id twice. The latest record counts.
@@ -78,7 +95,8 @@ const make = Effect.gen(function* () {
         error_code: record.error_code,
         check: record.denial?.check ?? null,
         layer: record.denial?.layer ?? null,
-        policy_version: record.policy_version
+        policy_version: record.policy_version,
+        limit_raises: yield* raisesAt(record)
       },
       now:
         scope === undefined || key === undefined
@@ -88,7 +106,8 @@ const make = Effect.gen(function* () {
               scope,
               applicableLayers(yield* state.layers, scope),
               key,
-              yield* state.prices(scope.models)
+              yield* state.prices(scope.models),
+              yield* Clock.currentTimeMillis
             ),
       policy_changed: policyChanges.length > 0,
       changes: policyChanges
@@ -108,9 +127,10 @@ const currentDecision = (
   { models, route }: Scope,
   layers: EffectivePolicy.EffectivePolicy["layers"],
   key: StoredKeys.StoredKey,
-  prices: PriceList
+  prices: PriceList,
+  now: number
 ) => {
-  const effective = EffectivePolicy.of([...layers, key.ownLayer])
+  const effective = EffectivePolicy.of([...layers, key.ownLayer], LimitRaise.inForce(key.raises, now))
   const facts = factsOf(record, route, models)
   const request: Policy.PolicyRequest = {
     route,
@@ -131,6 +151,7 @@ const currentDecision = (
     policy_version: effective.version,
     applied_layers: effective.layers.map(appliedLayer),
     shared_limits: sharedLimits(effective),
+    limit_raises: effective.raises.map(appliedRaise),
     reasons: denialReasons(effective, request),
     decision: refusal === undefined ? allowedDecision : refusedDecision(refusal),
     unchecked:
@@ -237,6 +258,8 @@ const Row = Schema.Struct({
   service_name: Schema.NullOr(Schema.String)
 })
 const records = storedRows(Row, { table: "usage_events", key: ["id"] })
+
+const raiseRows = computedRows(AppliedRaise.pipe(Schema.fieldsAssign({ until: Schema.DateTimeUtcFromDate })))
 
 const changeRows = computedRows(
   Schema.Struct({

@@ -1,4 +1,6 @@
+import { DateTime } from "effect"
 import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
+import type { LimitRaise } from "../../policy/LimitRaise.ts"
 import * as Policy from "../../policy/Policy.ts"
 import { layerName, type PolicyLayer, unreadableLayerMessage } from "../../policy/PolicyLayer.ts"
 import type { PolicyRefusal } from "../../policy/Refusals.ts"
@@ -10,6 +12,8 @@ export const appliedLayer = ({ kind, scopeId, version }: PolicyLayer) => ({
   scope_id: scopeId,
   policy_version: version
 })
+
+export const appliedRaise = ({ until, ...raise }: LimitRaise) => ({ ...raise, until: DateTime.makeUnsafe(until) })
 
 /** Lists, for each policy layer, the checks that fail under the policy of this layer alone. */
 export const denialReasons = ({ layers }: EffectivePolicy, request: Policy.PolicyRequest) =>

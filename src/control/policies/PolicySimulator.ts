@@ -9,6 +9,7 @@ import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
 import { patched } from "../../policy/KeyPolicy.ts"
 import { policyOf } from "../../policy/KeyPreset.ts"
 import { exceededUnusedDays, type KeyState, refusal, unusableReason } from "../../policy/KeyState.ts"
+import * as LimitRaise from "../../policy/LimitRaise.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
 import * as Policy from "../../policy/Policy.ts"
 import { applicableLayers, layerName, type PolicyLayer } from "../../policy/PolicyLayer.ts"
@@ -32,7 +33,14 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { type StoreFailure, UnreadableRow } from "../store/Rows.ts"
 import { patchedGuardrailPolicy } from "./GuardrailPolicyValidation.ts"
-import { allowedDecision, appliedLayer, denialReasons, refusedDecision, sharedLimits } from "./PolicyReasons.ts"
+import {
+  allowedDecision,
+  appliedLayer,
+  appliedRaise,
+  denialReasons,
+  refusedDecision,
+  sharedLimits
+} from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
 type SimulationRefusal = Refused<
@@ -116,8 +124,10 @@ const make = Effect.gen(function* () {
     const ownPolicy = yield* ownLayer(key?.ownLayer, input)
     const owner = key && StoredKeys.ownerOf(key)
     const scope = { projectId: owner?.projectId, teamId: input.team_id ?? owner?.teamId, route: target.route }
+    const now = yield* Clock.currentTimeMillis
+    const raises = LimitRaise.inForce(key?.raises ?? [], now)
     const effectiveFor = (models: ReadonlyArray<string>) =>
-      EffectivePolicy.of([...applicableLayers(layers, { ...scope, models }), ownPolicy])
+      EffectivePolicy.of([...applicableLayers(layers, { ...scope, models }), ownPolicy], raises)
     const requestedModels = Facts.allModels(facts)
     const policyBeforeBody = effectiveFor([])
     const effective = effectiveFor(requestedModels)
@@ -125,7 +135,6 @@ const make = Effect.gen(function* () {
     const { unpriced_models } = effective.policy
     const prices = yield* unpriced_models === "dearest" ? policyState.allPrices : policyState.prices(requestedModels)
     const price = Estimate.priceOfRequest(facts, prices, unpriced_models)
-    const now = yield* Clock.currentTimeMillis
     const request: Policy.PolicyRequest = {
       route: target.route,
       provider,
@@ -181,6 +190,7 @@ const make = Effect.gen(function* () {
           ? Result.getOrElse(selected, () => []).map(({ definition }) => definition.name)
           : [],
       shared_limits: sharedLimits(effective),
+      limit_raises: effective.raises.map(appliedRaise),
       reasons: denialReasons(effective, request),
       final_decision: refused === undefined ? allowedDecision : refusedDecision(refused)
     }

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Option, Schedule, Semaphore, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Semaphore, Stream } from "effect"
 import { SqlError } from "effect/sql"
 import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
 import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
@@ -134,7 +134,8 @@ export class ControlState extends Context.Service<
         Effect.forever(Effect.andThen(Effect.ignoreCause(detectMissedNotices), Effect.sleep("1 second")))
       )
 
-      const policies = EffectivePolicies.makeCache()
+      const clock = yield* Clock.Clock
+      const policies = EffectivePolicies.makeCache(() => clock.currentTimeMillisUnsafe())
       /** While one request disables an unused key, concurrent requests of the key wait. */
       const retirementLock = Semaphore.makeUnsafe(1)
 

@@ -1,4 +1,5 @@
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
+import * as LimitRaise from "../../policy/LimitRaise.ts"
 import { applicableLayers, type PolicyLayers } from "../../policy/PolicyLayer.ts"
 import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
@@ -9,14 +10,19 @@ const maxPoliciesPerKey = 256
 
 interface CachedPolicies {
   readonly layers: PolicyLayers
+  readonly raises: ReadonlyArray<LimitRaise.LimitRaise>
+  /** When the first of `raises` ends. */
+  readonly until: number
   readonly byScope: Map<string, EffectivePolicy.EffectivePolicy>
 }
 
 /**
- * The returned function returns the same object until the key or a policy layer changes. Callers can then cache by
- * object identity.
+ * The returned function returns the same object until the key or a policy layer changes, or an exception for the key
+ * ends. Callers can then cache by object identity. Requests of keys without exceptions do not read the clock for this.
  */
-export const makeCache = (): ((
+export const makeCache = (
+  now: () => number
+): ((
   layers: PolicyLayers,
   key: KeyRecord,
   route: PolicyRoute,
@@ -25,22 +31,19 @@ export const makeCache = (): ((
   const policiesByKey = new WeakMap<KeyRecord, CachedPolicies>()
   return (layers, key, route, models) => {
     let remembered = policiesByKey.get(key)
-    if (remembered?.layers !== layers) {
-      remembered = { layers, byScope: new Map() }
+    if (remembered?.layers !== layers || (key.raises.length > 0 && remembered.until <= now())) {
+      const raises = LimitRaise.inForce(key.raises, now())
+      remembered = { layers, raises, until: LimitRaise.nextEnd(raises), byScope: new Map() }
       policiesByKey.set(key, remembered)
     }
-    const { byScope } = remembered
+    const { byScope, raises } = remembered
     const scope = layers.empty ? "" : scopeName(layers, route, models)
     const known = byScope.get(scope)
     if (known !== undefined) return known
-    const effective = EffectivePolicy.of([
-      ...applicableLayers(layers, {
-        ...ownerOf(key),
-        route,
-        models
-      }),
-      key.ownLayer
-    ])
+    const effective = EffectivePolicy.of(
+      [...applicableLayers(layers, { ...ownerOf(key), route, models }), key.ownLayer],
+      raises
+    )
     if (byScope.size >= maxPoliciesPerKey) byScope.clear()
     byScope.set(scope, effective)
     return effective

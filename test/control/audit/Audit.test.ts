@@ -6,7 +6,7 @@ import { ControlApi } from "../../../src/control/api/ControlApi.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as Changes from "../../../src/state/Changes.ts"
 import * as Fixtures from "../Fixtures.ts"
-import { admin, at, call, ok, operatorToken, suite } from "../Listener.ts"
+import { admin, at, call, idOf, ok, operatorToken, suite } from "../Listener.ts"
 import * as StudioServer from "../StudioServer.ts"
 
 const nobody = "00000000-0000-4000-8000-000000000000"
@@ -175,6 +175,24 @@ const scenarios = {
     "Key",
     Effect.map(Fixtures.key, (id) => ({ path: `${admin}/keys/${id}/rotate`, body: { grace_seconds: 60 } })),
     { path: `${admin}/keys/${nobody}/rotate`, body: {} }
+  ),
+  "limits.raise": scenario(
+    "limits:raise",
+    "key",
+    "Key",
+    Effect.map(Fixtures.limitedKey, (limits) => ({ path: `${limits}/raise`, body: Fixtures.raise })),
+    { path: `${admin}/limits/${nobody}/raise`, body: Fixtures.raise }
+  ),
+  "limits.endRaise": scenario(
+    "limits:end_raise",
+    "key",
+    "Key",
+    Effect.flatMap(Fixtures.limitedKey, (limits) =>
+      Effect.map(ok("POST", `${limits}/raise`, { body: Fixtures.raise }), (raised) => ({
+        path: `${limits}/raises/${idOf(raised)}/end`
+      }))
+    ),
+    { path: `${admin}/limits/${nobody}/raises/${nobody}/end` }
   ),
   "operator-tokens.create": scenario(
     "operators:create",

@@ -19,7 +19,7 @@ const layer = (kind: PolicyLayer["kind"], scopeId: string | null, rpm: number): 
 
 describe("the policies that keys are under", () => {
   it("stay the same objects while neither key nor layers change, also for routes and models without a layer", () => {
-    const policies = EffectivePolicies.makeCache()
+    const policies = EffectivePolicies.makeCache(() => 0)
     const layers = indexLayers([layer("project", "p", 5), layer("model", "large", 2)])
     const key = keyOf()
     const chat = policies(layers, key, "/v1/chat/completions", ["small"])
@@ -32,7 +32,7 @@ describe("the policies that keys are under", () => {
   })
 
   it("are made anew for a key or layers that changed", () => {
-    const policies = EffectivePolicies.makeCache()
+    const policies = EffectivePolicies.makeCache(() => 0)
     const key = keyOf()
     const before = policies(indexLayers([]), key, "/v1/models", [])
     const after = policies(indexLayers([layer("global", null, 3)]), key, "/v1/models", [])
@@ -43,8 +43,30 @@ describe("the policies that keys are under", () => {
     )
   })
 
+  it("include exceptions of the key until each of them ends", () => {
+    let now = 0
+    const policies = EffectivePolicies.makeCache(() => now)
+    const layers = indexLayers([layer("project", "p", 5)])
+    const raises = [
+      { id: "first", limits: { rpm_limit: 9, tpm_limit: 7 }, until: 10 },
+      { id: "second", limits: { rpm_limit: 8 }, until: 20 },
+      { id: "lower", limits: { rpm_limit: 4 }, until: 30 }
+    ]
+    const key = KeyRecords.recordOf({ projectId: Option.some("p"), raises })
+    const at = (time: number) => {
+      now = time
+      return policies(layers, key, "/v1/models", [])
+    }
+    const first = at(0)
+    assert.deepStrictEqual(first.policy.tpm_limit, neutral.tpm_limit)
+    assert.strictEqual(at(9), first)
+    const limits = [9, 10, 19, 20, 29, 30].map((time) => at(time).policy.rpm_limit)
+    assert.deepStrictEqual(limits, [9, 8, 8, 5, 5, 5].map(limited))
+    assert.strictEqual(at(30), at(40))
+  })
+
   it("are not remembered without bound", () => {
-    const policies = EffectivePolicies.makeCache()
+    const policies = EffectivePolicies.makeCache(() => 0)
     const models = Array.from({ length: 300 }, (_, n) => `m-${n}`)
     const layers = indexLayers(models.map((model) => layer("model", model, 1)))
     const key = keyOf()

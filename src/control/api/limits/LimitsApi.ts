@@ -2,8 +2,12 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { LayerKind } from "../../../policy/PolicyLayer.ts"
 import { limitFields } from "../../../policy/SharedLimits.ts"
-import { NextSortedCursor, PageLimit, SortedCursor, Timestamp } from "../schema/Fields.ts"
-import { operation } from "../schema/Security.ts"
+import { refusals } from "../schema/Errors.ts"
+import { bodyExample } from "../schema/Examples.ts"
+import { Cursor, Id, NextCursor, NextSortedCursor, PageLimit, SortedCursor, Timestamp } from "../schema/Fields.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
+
+import { LimitRaise, NewLimitRaise } from "./LimitRaises.ts"
 
 /** Amounts are requests, tokens or US dollars, as `unit` says. */
 const Amount = Schema.Finite
@@ -34,6 +38,8 @@ export const LimitState = Schema.Struct({
   /** The share of the limit that is used or reserved. 1 is the limit. */
   share: Schema.NullOr(Schema.Finite),
   resets_at: Timestamp,
+  /** When the exception ends that raises the limit. */
+  raised_until: Schema.NullOr(Timestamp),
   /** When the limit would be reached at the rate of this window so far. `null` if not before `resets_at`. */
   forecast: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "LimitState" })
@@ -61,8 +67,10 @@ export const LimitStatePage = Schema.Struct({
 }).annotate({ identifier: "LimitStatePage" })
 export type LimitStatePage = typeof LimitStatePage.Type
 
+const ofKey = { key_id: Id }
+
 export const LimitsApi = HttpApiGroup.make("limits")
-  .annotate(OpenApi.Description, "The use of limits and budgets.")
+  .annotate(OpenApi.Description, "The use of limits and budgets, and exceptions from them.")
   .add(
     HttpApiEndpoint.get("state", "/state", {
       query: LimitStateQuery,
@@ -72,6 +80,31 @@ export const LimitsApi = HttpApiGroup.make("limits")
       .annotate(
         OpenApi.Description,
         "The limits nearest to their maximum come first. `key` shows all limits of a key and of the layers above it, `layer` those that the keys of a layer share. `project`, `team` and `all` show the shared limits and those of the usable keys that were used in this month. A page looks at up to 1,000 keys, the latest used first, and the next page at those before."
+      ),
+    HttpApiEndpoint.post("raise", "/:key_id/raise", {
+      params: ofKey,
+      payload: NewLimitRaise,
+      success: LimitRaise,
+      error: refusals("invalid_policy_payload", "key_revoked")
+    })
+      .annotateMerge(operation("Raise limits of a key until a time", "policies:update"))
+      .annotate(
+        OpenApi.Description,
+        "Until then the named limits of the key are at least these, also where layers would narrow them; limits that layers share stay. Each must be higher than what is in force. What was counted stays counted, and at that time the former limits are back."
       )
+      .annotateMerge(
+        bodyExample({ daily_budget_usd: 25, until: "2026-12-01T00:00:00Z", reason: "backfill of the search index" })
+      ),
+    HttpApiEndpoint.get("raises", "/:key_id/raises", {
+      params: ofKey,
+      query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
+      success: HttpApiSchema.WithHeaders(Schema.Array(LimitRaise), NextCursor)
+    })
+      .annotateMerge(operation("List the exceptions of a key", "policies:update", "usage:read"))
+      .annotateMerge(skipsUnreadable),
+    HttpApiEndpoint.post("endRaise", "/:key_id/raises/:id/end", {
+      params: { ...ofKey, id: Id },
+      success: LimitRaise
+    }).annotateMerge(operation("End an exception before its time", "policies:update"))
   )
   .prefix("/limits")

@@ -8,6 +8,7 @@ import { PolicyRoute, Provider } from "../../../policy/routes/CanonicalRoute.ts"
 import { ServiceName } from "../../../policy/routes/Service.ts"
 import { SharedLimits } from "../../../policy/SharedLimits.ts"
 import { TeamId } from "../keys/KeysApi.ts"
+import { AppliedRaise } from "../limits/LimitRaises.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { Id, Timestamp } from "../schema/Fields.ts"
@@ -97,6 +98,8 @@ export const SimulationResult = Schema.Struct({
   rate_limit_projection: Schema.Struct({ rpm_limit, tpm_limit, max_requests_per_day, max_tokens_per_day }),
   budget_projection: Schema.Struct({ daily_budget_usd, monthly_budget_usd, max_cost_per_request }),
   shared_limits: Schema.Array(SharedByLayer),
+  /** The exceptions of the key, which the projections include. */
+  limit_raises: Schema.Array(AppliedRaise),
   reasons: Schema.Array(LayerReason),
   final_decision: FinalDecision
 })
@@ -118,7 +121,9 @@ export const Explanation = Schema.Struct({
     error_code: Schema.NullOr(Schema.String),
     check: Schema.NullOr(Schema.String),
     layer: Schema.NullOr(Schema.String),
-    policy_version: Schema.NullOr(Schema.Int)
+    policy_version: Schema.NullOr(Schema.Int),
+    /** The exceptions of the key that were in force. */
+    limit_raises: Schema.Array(AppliedRaise)
   }),
   /** `null` if the request matched no route. No policy applies to such a request. */
   now: Schema.NullOr(
@@ -126,6 +131,7 @@ export const Explanation = Schema.Struct({
       policy_version: Schema.Int,
       applied_layers: Schema.Array(AppliedLayer),
       shared_limits: Schema.Array(SharedByLayer),
+      limit_raises: Schema.Array(AppliedRaise),
       reasons: Schema.Array(LayerReason),
       decision: FinalDecision,
       /** The skipped checks, because the usage record lacks their input. They might change the decision. */
