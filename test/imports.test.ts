@@ -45,8 +45,21 @@ const areas: ReadonlyArray<Area> = [
     path: "src/control",
     may: [...shared, "src/guardrails"],
     rooms: [
-      ...["api/schema", "api/providers", "api/services", "api/keys", "api/limits", "api/policies", "api/usage", "api"],
-      ...["store", "audit", "operators", "http", "services", "usage", "policies", "keys", "limits", "providers"],
+      ...["api/schema", "api/providers", "api/services", "api/keys", "api/limits", "api/policies", "api/usage"],
+      ...["api/holder", "api"],
+      ...[
+        "store",
+        "audit",
+        "operators",
+        "http",
+        "services",
+        "usage",
+        "policies",
+        "keys",
+        "limits",
+        "holder",
+        "providers"
+      ],
       ...["configuration", "upstream-ui", "find", "tasks", "live"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
     ]

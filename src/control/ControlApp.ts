@@ -14,6 +14,7 @@ import * as ConfigurationHandlers from "./handlers/Configuration.ts"
 import * as DebugBundlesHandlers from "./handlers/DebugBundles.ts"
 import * as FindHandlers from "./handlers/Find.ts"
 import * as CredentialMappingsHandlers from "./handlers/keys/CredentialMappings.ts"
+import * as HeldKeysHandlers from "./handlers/keys/HeldKeys.ts"
 import * as KeyGuardrailsHandlers from "./handlers/keys/KeyGuardrails.ts"
 import * as KeysHandlers from "./handlers/keys/Keys.ts"
 import * as ProjectsHandlers from "./handlers/keys/Projects.ts"
@@ -36,6 +37,7 @@ import * as ServiceOpenApiHandlers from "./handlers/services/ServiceOpenApi.ts"
 import * as ServicesHandlers from "./handlers/services/Services.ts"
 import * as StudioHandlers from "./handlers/services/Studio.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
+import { HeldKeys } from "./holder/HeldKeys.ts"
 import * as DocsPage from "./http/DocsPage.ts"
 import * as Fallbacks from "./http/Fallbacks.ts"
 import { hostAndRequestIdMiddleware } from "./http/Probes.ts"
@@ -103,21 +105,24 @@ export const configuration = Configuration.layer.pipe(
   Layer.provide(Audit.layer)
 )
 
+const holderStores = HeldKeys.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(KeyGuardrails.layer, Usage.layer, UsageEvents.layer, UsageSeries.layer, LimitStates.layer)
+  )
+)
+
 const stores = Layer.mergeAll(
   OperatorTokens.layer,
   PolicySimulator.layer,
   PolicyExplanations.layer,
-  LimitStates.layer,
   LimitRaises.layer,
   OpenApiSync.layer,
   ServiceImport.layer,
   Studio.layer,
   ProviderHealth.layer,
   GuardrailExecutions.layer,
-  KeyGuardrails.layer,
-  SeenModels.layer.pipe(Layer.provideMerge(Usage.layer)),
-  UsageEvents.layer,
-  UsageSeries.layer,
+  holderStores,
+  SeenModels.layer.pipe(Layer.provide(Usage.layer)),
   AuditEvents.layer,
   AuditChain.layer,
   DebugBundles.layer,
@@ -151,6 +156,7 @@ const handlers = Layer.mergeAll(
   AuthSettingsHandlers.layer,
   GuardrailsHandlers.layer,
   KeyGuardrailsHandlers.layer,
+  HeldKeysHandlers.layer,
   UsageHandlers.layer,
   SeenModelsHandlers.layer,
   AuditEventsHandlers.layer,

@@ -3,6 +3,7 @@ import { AuditApi } from "./AuditApi.ts"
 import { AuthSettingsApi } from "./AuthSettingsApi.ts"
 import { ConfigurationApi } from "./ConfigurationApi.ts"
 import { FindApi } from "./FindApi.ts"
+import { HolderApi } from "./holder/HolderApi.ts"
 import { CredentialMappingsApi } from "./keys/CredentialMappingsApi.ts"
 import { KeysApi } from "./keys/KeysApi.ts"
 import { ProjectsApi } from "./keys/ProjectsApi.ts"
@@ -72,7 +73,7 @@ type Groups = HttpApiGroup.AddPrefix<
       HttpApiGroup.AddMiddleware<typeof FindApi | typeof LiveApi, RequestDecoding>,
       Authorization
     >
-  | Authenticated<typeof KeyGuardrailsApi, KeyAuthorization, "/v1">,
+  | Authenticated<typeof KeyGuardrailsApi | typeof HolderApi, KeyAuthorization, "/v1">,
   "/admin-ui"
 >
 
@@ -122,9 +123,9 @@ const AcrossApi = HttpApi.make("across")
   .middleware(Authorization)
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
 
-/** The endpoints that require a gateway key. They change nothing. */
+/** The endpoints that require a gateway key. They change nothing but the secret of this key, where operators allow it. */
 const KeyApi = HttpApi.make("key")
-  .add(KeyGuardrailsApi)
+  .add(KeyGuardrailsApi, HolderApi)
   .middleware(RequestDecoding)
   .middleware(KeyAuthorization)
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })

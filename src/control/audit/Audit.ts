@@ -25,6 +25,7 @@ export type AuditAction =
         | "keys:create"
         | "keys:update"
         | "keys:rotate"
+        | "keys:rotate_by_holder"
         | "keys:revoke"
         | "keys:disable"
         | "keys:enable"

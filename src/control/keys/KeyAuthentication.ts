@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, Option, Redacted, Schema } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { type Headers, HttpServerRequest } from "effect/http"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import { exceededUnusedDays, type KeyRefusal, refusal, refusalOf } from "../../policy/KeyState.ts"
 import { Database } from "../../services/Database.ts"
+import * as FairShare from "../../services/FairShare.ts"
 import * as Secret from "../../state/Secret.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import { disableUnused } from "../../state/UnusedKeys.ts"
@@ -12,8 +13,9 @@ import { KeyAuthorization, KeyHolder } from "../api/schema/Security.ts"
 import { bearerToken } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { storedRows, toStoreFailures } from "../store/Rows.ts"
+import * as KeyLookUps from "./KeyLookUps.ts"
 
-/** Reads the gateway key from `Authorization`. The proxy listener may be configured to use another header. */
+/** Reads the gateway key from `Authorization` or `x-api-key`. The proxy listener may be configured to use another header. */
 export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effect(
   KeyAuthorization,
   Effect.gen(function* () {
@@ -47,12 +49,15 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
       return true
     }, toStoreFailures)
 
+    const lookUp = yield* KeyLookUps.make(find)
+
     const authenticateHolder = Effect.gen(function* () {
-      const { headers } = yield* HttpServerRequest.HttpServerRequest
-      const raw = yield* bearerToken(headers["authorization"], Secret.keyPrefix)
+      const { headers, remoteAddress } = yield* HttpServerRequest.HttpServerRequest
+      const raw = yield* presentedKey(headers)
       if (Secret.isMistyped(Redacted.value(raw))) return yield* toControlError(refusal("invalid_virtual_key"))
       const digest = Secret.digestHex(Redacted.value(raw))
-      const known = yield* find(digest)
+      const address = FairShare.callerOfAddress(Option.getOrElse(remoteAddress, () => ""))
+      const known = yield* lookUp(digest, address)
       const now = yield* Clock.currentTimeMillis
       const key =
         known?.unnoted && refusalOf(known, now) === undefined && (yield* disableIfUnused(known, now))
@@ -64,6 +69,7 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
       if (key.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${key.id}`)
       return KeyHolder.of({
         keyId: key.id,
+        secretDigest: digest,
         projectId: key.projectId,
         teamId: key.teamId,
         guardrails: key.ownLayer.guardrails
@@ -75,6 +81,21 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
         Effect.flatMap(authenticateHolder, (known) => Effect.provideService(httpEffect, KeyHolder, known))
     })
   })
+)
+
+/** A request with two different keys is refused, because either of them could be meant. */
+const presentedKey = Effect.fnUntraced(function* (headers: Headers.Headers) {
+  const { authorization, "x-api-key": apiKey } = headers
+  if (apiKey === undefined) return yield* bearerToken(authorization, Secret.keyPrefix)
+  const key = yield* bearerToken(`Bearer ${apiKey}`, Secret.keyPrefix)
+  if (authorization === undefined) return key
+  const bearer = yield* bearerToken(authorization, Secret.keyPrefix)
+  return Redacted.value(bearer) === Redacted.value(key) ? key : yield* twoKeys
+})
+
+const twoKeys = new ControlError(
+  "malformed_authorization",
+  "Authorization and x-api-key have different keys. Send one of them."
 )
 
 const keyRows = storedRows(

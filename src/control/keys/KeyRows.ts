@@ -31,7 +31,7 @@ export const keyRows = storedRows(KeyRow, table)
 export const columnsOf = (sql: SqlClient) =>
   sql`id, name, description, owner_email, tags, owner_type, project_id, team_id, key_prefix, disabled, revoked_at, expires_at,
     rotation_due_at, CASE WHEN previous_key_expires_at > now() THEN previous_key_expires_at END AS previous_key_expires_at,
-    last_used_at, policy, policy_version, guardrail_policy, created_at, updated_at, ${linksOf(sql, "key").names}`
+    last_used_at, holder_rotation, policy, policy_version, guardrail_policy, created_at, updated_at, ${linksOf(sql, "key").names}`
 
 export const toKey = ({ guardrail_policy, policy, policy_version, ...key }: KeyRow): Key => ({
   ...key,

@@ -22,6 +22,7 @@ import { linksOf } from "../services/ServiceLinks.ts"
 import type { Page } from "../store/Paging.ts"
 import { type ColumnValues, lockProject, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import * as KeyList from "./KeyList.ts"
+import { replaceSecret } from "./KeyRotation.ts"
 import { columnsOf, type KeyRow, keyRows, toKey, toKeyOrUnreadable } from "./KeyRows.ts"
 import { labelColumns } from "./LabelColumns.ts"
 
@@ -94,9 +95,9 @@ const make = Effect.gen(function* () {
       const guardrails = yield* patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
       const row = yield* keyRows.only(write`
         INSERT INTO api_keys (name, description, owner_email, tags, owner_type, project_id, team_id, key_prefix, key_hash,
-          expires_at, rotation_due_at, policy, guardrail_policy)
+          expires_at, rotation_due_at, holder_rotation, policy, guardrail_policy)
         VALUES (${input.name ?? null}, ${input.description ?? null}, ${input.owner_email ?? null}, ${input.tags ?? []}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.displayPrefix(raw)}, ${Secret.digest(raw)},
-          ${toDateOrNull(input.expires_at)}, ${toDateOrNull(input.rotation_due_at)}, ${policy}::jsonb,
+          ${toDateOrNull(input.expires_at)}, ${toDateOrNull(input.rotation_due_at)}, ${input.holder_rotation ?? false}, ${policy}::jsonb,
           ${JSON.stringify(guardrails)}::jsonb)
         RETURNING ${columns}`)
       if (services.length > 0) yield* links.replace(row.id, services)
@@ -181,13 +182,7 @@ const make = Effect.gen(function* () {
         return yield* new ControlError("key_revoked", "A revoked key cannot be rotated. Create another key.")
       }
       const raw = Secret.mint(Secret.keyPrefix)
-      const row = yield* keyRows.only(write`
-        UPDATE api_keys SET key_prefix = ${Secret.displayPrefix(raw)}, key_hash = ${Secret.digest(raw)}, rotation_due_at = NULL,
-          previous_key_hash = CASE WHEN ${graceSeconds}::int > 0 THEN key_hash END,
-          previous_key_expires_at = CASE WHEN ${graceSeconds}::int > 0 THEN now() + ${graceSeconds}::int * interval '1 second' END,
-          updated_at = now()
-        WHERE id = ${id} RETURNING ${columns}`)
-      const key = toKey(row)
+      const key = toKey(yield* replaceSecret(write, id, raw, graceSeconds))
       return {
         result: { key, raw_key: raw },
         auditAction: { target: "key", action: "keys:rotate" },
@@ -242,6 +237,7 @@ const make = Effect.gen(function* () {
             ...(patch.team_id !== undefined && { team_id: patch.team_id }),
             ...(patch.expires_at !== undefined && { expires_at: toDateOrNull(patch.expires_at) }),
             ...(patch.rotation_due_at !== undefined && { rotation_due_at: toDateOrNull(patch.rotation_due_at) }),
+            ...(patch.holder_rotation !== undefined && { holder_rotation: patch.holder_rotation }),
             ...(yield* changePolicy(before, patch))
           }
         }),

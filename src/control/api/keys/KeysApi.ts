@@ -46,6 +46,8 @@ export const Key = Schema.Struct({
   /** Until this time the key's previous secret also works. */
   previous_key_expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
+  /** Whether who holds the key may give it a new secret. */
+  holder_rotation: Schema.Boolean,
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
   guardrail_policy: GuardrailPolicy,
   ...timestamps
@@ -62,6 +64,7 @@ const settings = {
   team_id: Schema.optionalKey(Schema.NullOr(TeamId)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
   rotation_due_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  holder_rotation: Schema.optionalKey(Schema.Boolean),
   policy: Schema.optionalKey(Schema.NullOr(KeyPolicyInput)),
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 }

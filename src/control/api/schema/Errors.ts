@@ -29,6 +29,7 @@ export const statusOf = {
   unknown_host: 403,
   guardrail_blocked: 403,
   guardrail_forbidden: 403,
+  rotation_forbidden: 403,
   not_found: 404,
   debug_bundle_not_found: 404,
   unsupported_route: 404,

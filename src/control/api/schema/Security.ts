@@ -114,13 +114,15 @@ export class KeyHolder extends Context.Service<
   KeyHolder,
   {
     readonly keyId: string
+    /** The SHA-256 (hex) of the secret that was sent. */
+    readonly secretDigest: string
     readonly projectId: Option.Option<string>
     readonly teamId: Option.Option<string>
     readonly guardrails: GuardrailPolicy
   }
 >()("svc/control/KeyHolder") {}
 
-/** Authenticates `Authorization: Bearer rk_live_…` before the rest of the request is read. */
+/** Authenticates `Authorization: Bearer rk_live_…` or `x-api-key: rk_live_…` before the rest of the request is read. */
 export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization, { provides: KeyHolder }>()(
   "svc/control/KeyAuthorization",
   {

@@ -115,7 +115,7 @@ const Duration = Schema.NullOr(
 )
 
 /** `name` is there with `split`, and `quantiles` with `quantiles`. */
-const TimeseriesBucket = Schema.Struct({
+export const TimeseriesBucket = Schema.Struct({
   bucket: Timestamp,
   name: Schema.optionalKey(Schema.String),
   display_name: Schema.optionalKey(Schema.String),

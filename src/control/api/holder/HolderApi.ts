@@ -1,0 +1,161 @@
+import { Schema, Struct } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { KeyPolicy } from "../../../policy/KeyPolicy.ts"
+import { Key } from "../keys/KeysApi.ts"
+import { LimitState } from "../limits/LimitsApi.ts"
+import { OfferedGuardrail } from "../policies/KeyGuardrailsApi.ts"
+import { refusals } from "../schema/Errors.ts"
+import { Cursor, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
+import { bodyOptional } from "../schema/Security.ts"
+import { TimeseriesBucket, UsageEvent, UsageTotal } from "../usage/UsageApi.ts"
+
+const Text = Schema.String.check(Schema.isBetweenLength(1, 256))
+const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(RangeTime) }
+
+/** The key itself. `policy` is what its own policy and the layers of its project and team allow together. */
+export const HeldKey = Key.mapFields(
+  Struct.pick([
+    "id",
+    "name",
+    "key_prefix",
+    "owner_type",
+    "project_id",
+    "team_id",
+    "created_at",
+    "expires_at",
+    "rotation_due_at",
+    "previous_key_expires_at",
+    "last_used_at",
+    "holder_rotation"
+  ])
+).pipe(Schema.fieldsAssign({ project_name: Schema.NullOr(Schema.String), policy: KeyPolicy }))
+export type HeldKey = typeof HeldKey.Type
+
+/** A limit that all keys of a layer share. Their usage is not shown, only whether nothing is left. */
+export const HeldSharedLimit = LimitState.mapFields(
+  Struct.pick(["meter", "unit", "window", "scope_name", "limit", "resets_at"])
+).pipe(Schema.fieldsAssign({ full: Schema.NullOr(Schema.Boolean) }))
+
+export const HeldLimits = Schema.Struct({
+  limits: Schema.Array(LimitState),
+  shared: Schema.Array(HeldSharedLimit)
+})
+export type HeldLimits = typeof HeldLimits.Type
+
+export const HeldUsage = Schema.Struct({
+  summary: UsageTotal,
+  /** By the hour or the day, if `interval` is given. Without buckets that had no requests. */
+  buckets: Schema.Array(TimeseriesBucket)
+})
+
+export const HeldModels = Schema.Struct({
+  /** Names of models, and beginnings of names that end in `*`. `null` allows all models. */
+  allowed: Schema.NullOr(Schema.Array(Schema.String)),
+  /** The models with a price of their own that the key may use. At most 1,000. */
+  priced: Schema.Array(
+    Schema.Struct({ model: Schema.String, input_usd_per_million: Schema.Finite, output_usd_per_million: Schema.Finite })
+  )
+})
+export type HeldModels = typeof HeldModels.Type
+
+/** Why a request failed, and what its sender can do. */
+export const Refusal = Schema.Struct({ sentence: Schema.String, what_to_do: Schema.String })
+export type Refusal = typeof Refusal.Type
+
+export const HeldRequest = UsageEvent.mapFields(
+  Struct.pick([
+    "id",
+    "created_at",
+    "request_id",
+    "route",
+    "model",
+    "status",
+    "status_code",
+    "error_code",
+    "latency_ms",
+    "first_byte_ms",
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "cached_input_tokens",
+    "estimated_cost_usd",
+    "streamed",
+    "service_name",
+    "task_id",
+    "session_id"
+  ])
+).pipe(Schema.fieldsAssign({ refusal: Schema.NullOr(Refusal) }))
+export type HeldRequest = typeof HeldRequest.Type
+
+export const HeldUsageQuery = Schema.Struct({
+  ...range,
+  model: Schema.optionalKey(Text),
+  interval: Schema.optionalKey(Schema.Literals(["hour", "day"]))
+})
+export type HeldUsageQuery = typeof HeldUsageQuery.Type
+
+export const HeldRequestsQuery = Schema.Struct({
+  ...range,
+  model: Schema.optionalKey(Text),
+  status: Schema.optionalKey(Schema.Literals(["success", "failure"])),
+  limit: Schema.optionalKey(PageLimit),
+  cursor: Schema.optionalKey(Cursor)
+})
+export type HeldRequestsQuery = typeof HeldRequestsQuery.Type
+
+const maxHolderGraceSeconds = 86_400
+
+/** The time in seconds for which the replaced secret still works: 0 by default, and at most a day. */
+export const HolderRotation = Schema.Struct({
+  grace_seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxHolderGraceSeconds })))
+})
+
+export const RotatedKey = Schema.Struct({
+  key_prefix: Schema.String,
+  /** The new secret, which is never shown again. */
+  raw_key: Schema.RedactedFromValue(Schema.String),
+  previous_key_expires_at: Schema.NullOr(Timestamp)
+})
+
+const error = refusals("invalid_usage_query")
+
+export const HolderApi = HttpApiGroup.make("me")
+  .annotate(
+    OpenApi.Description,
+    "What the holder of a gateway key sees of this key alone. Authenticate with the key, as `Authorization: Bearer rk_live_…` or `x-api-key: rk_live_…`."
+  )
+  .add(
+    HttpApiEndpoint.get("show", "/", { success: HeldKey }).annotate(OpenApi.Summary, "Show this key"),
+    HttpApiEndpoint.get("limits", "/limits", { success: HeldLimits }).annotate(
+      OpenApi.Summary,
+      "Show how far the limits of this key are used"
+    ),
+    HttpApiEndpoint.get("usage", "/usage", { query: HeldUsageQuery, success: HeldUsage, error }).annotate(
+      OpenApi.Summary,
+      "Sum up the usage of this key"
+    ),
+    HttpApiEndpoint.get("models", "/models", { success: HeldModels }).annotate(
+      OpenApi.Summary,
+      "Show which models this key may use, and their prices"
+    ),
+    HttpApiEndpoint.get("requests", "/requests", {
+      query: HeldRequestsQuery,
+      success: Schema.Struct({ rows: Schema.Array(HeldRequest), next_cursor: Schema.NullOr(Cursor) }),
+      error
+    }).annotate(OpenApi.Summary, "List the requests of this key, with refusals in plain words"),
+    HttpApiEndpoint.get("guardrails", "/guardrails", {
+      success: Schema.Struct({ guardrails: Schema.Array(OfferedGuardrail) })
+    }).annotate(OpenApi.Summary, "List the guardrails that check this key's requests or that a request may select"),
+    HttpApiEndpoint.post("rotate", "/rotate", {
+      payload: [HolderRotation, Schema.Null],
+      success: RotatedKey,
+      error: refusals("rotation_forbidden", "key_revoked")
+    })
+      .annotate(OpenApi.Summary, "Give this key a new secret")
+      .annotate(
+        OpenApi.Description,
+        "Needs `holder_rotation` on the key, which operators set, and the current secret. The replaced secret works for another `grace_seconds` seconds; without a request body it stops working at once."
+      )
+      .annotateMerge(bodyOptional)
+  )
+  .prefix("/me")

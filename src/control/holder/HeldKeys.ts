@@ -1,0 +1,221 @@
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
+import * as LimitRaise from "../../policy/LimitRaise.ts"
+import { allowsModel } from "../../policy/ModelPattern.ts"
+import { toDollars } from "../../policy/Price.ts"
+import { Database } from "../../services/Database.ts"
+import * as Secret from "../../state/Secret.ts"
+import { ownerOf } from "../../state/StoredKeys.ts"
+import type {
+  HeldKey,
+  HeldLimits,
+  HeldModels,
+  HeldRequest,
+  HeldRequestsQuery,
+  HeldUsageQuery,
+  RotatedKey
+} from "../api/holder/HolderApi.ts"
+import { Key } from "../api/keys/KeysApi.ts"
+import { ControlError, type Refused, type RequestId } from "../api/schema/Errors.ts"
+import type { Cursor } from "../api/schema/Fields.ts"
+import { KeyHolder, Operator } from "../api/schema/Security.ts"
+import type { TimeseriesBucket, UsageTotal } from "../api/usage/UsageApi.ts"
+import { Audit, Snapshots } from "../audit/Audit.ts"
+import { replaceSecret } from "../keys/KeyRotation.ts"
+import { columnsOf, keyRows, toKey } from "../keys/KeyRows.ts"
+import { Keys } from "../keys/Keys.ts"
+import { LimitStates } from "../limits/LimitStates.ts"
+import * as PolicyState from "../policies/PolicyState.ts"
+import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import { Usage } from "../usage/Usage.ts"
+import { UsageEvents } from "../usage/UsageEvents.ts"
+import { UsageSeries } from "../usage/UsageSeries.ts"
+import { sentenceOf } from "./RefusalSentences.ts"
+
+type Failure = StoreFailure | Refused<"not_found">
+type UsageFailure = StoreFailure | Refused<"invalid_usage_query">
+
+/**
+ * What the holder of a gateway key sees. The key of every query is the one that authenticated the request, and no
+ * parameter names another one.
+ */
+export class HeldKeys extends Context.Service<
+  HeldKeys,
+  {
+    readonly show: Effect.Effect<HeldKey, Failure, KeyHolder>
+    readonly limits: Effect.Effect<HeldLimits, Failure, KeyHolder>
+    readonly models: Effect.Effect<HeldModels, Failure, KeyHolder>
+    readonly usage: (
+      query: HeldUsageQuery
+    ) => Effect.Effect<
+      { readonly summary: UsageTotal; readonly buckets: ReadonlyArray<TimeseriesBucket> },
+      UsageFailure,
+      KeyHolder
+    >
+    readonly requests: (
+      query: HeldRequestsQuery
+    ) => Effect.Effect<
+      { readonly rows: ReadonlyArray<HeldRequest>; readonly next_cursor: Cursor | null },
+      UsageFailure,
+      KeyHolder
+    >
+    /** Replaces the secret that authenticated the request. */
+    readonly rotate: (
+      graceSeconds: number
+    ) => Effect.Effect<
+      typeof RotatedKey.Type,
+      StoreFailure | Refused<"rotation_forbidden" | "key_revoked">,
+      KeyHolder | RequestId
+    >
+  }
+>()("svc/control/HeldKeys") {
+  static readonly layer = Layer.suspend(() => Layer.effect(HeldKeys, make))
+}
+
+const maxModels = 1000
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const keys = yield* Keys
+  const states = yield* LimitStates
+  const usage = yield* Usage
+  const events = yield* UsageEvents
+  const series = yield* UsageSeries
+  const policies = PolicyState.make(sql)
+
+  const policyOf = Effect.fnUntraced(function* (id: string) {
+    const key = yield* policies.key(id)
+    if (key === undefined) return yield* goneKey
+    const now = yield* DateTime.now
+    const layers = yield* policies.layersForOwner(ownerOf(key))
+    const raises = LimitRaise.inForce(key.raises, DateTime.toEpochMillis(now))
+    return EffectivePolicy.of([...layers, key.ownLayer], raises).policy
+  })
+
+  const show = Effect.gen(function* () {
+    const { keyId } = yield* KeyHolder
+    const key = yield* keys.get(keyId)
+    const [project] = yield* projectRows.all(sql`SELECT name FROM projects WHERE id = ${key.project_id}`)
+    return { ...key, project_name: project?.name ?? null, policy: yield* policyOf(keyId) }
+  }).pipe(toStoreFailures, Effect.withSpan("HeldKeys.show"))
+
+  const limits = Effect.gen(function* () {
+    const { keyId } = yield* KeyHolder
+    const all = yield* states.ofKey(keyId)
+    return {
+      limits: all.filter(({ scope }) => scope === "key"),
+      shared: all
+        .filter(({ scope }) => scope !== "key")
+        .map((limit) => ({ ...limit, full: limit.share === null ? null : limit.share >= 1 }))
+    }
+  }).pipe(Effect.withSpan("HeldKeys.limits"))
+
+  const models = Effect.gen(function* () {
+    const { keyId } = yield* KeyHolder
+    const { allowed_models: allowed } = yield* policyOf(keyId)
+    const priced = yield* priceRows.all(sql`
+      SELECT model, input_nanos_per_million AS input, output_nanos_per_million AS output FROM model_prices
+      WHERE right(model, 1) <> '*' AND NOT EXISTS (SELECT 1 FROM policy_layers
+        WHERE layer_kind = 'model' AND scope_id = model AND policy->>'deny' = 'true')
+      ORDER BY model LIMIT ${maxModels}`)
+    return {
+      allowed: allowed._tag === "AllowAll" ? null : allowed.values,
+      priced: priced
+        .filter(({ model }) => allowsModel(allowed, model))
+        .map(({ input, model, output }) => ({
+          model,
+          input_usd_per_million: toDollars(input),
+          output_usd_per_million: toDollars(output)
+        }))
+    }
+  }).pipe(toStoreFailures, Effect.withSpan("HeldKeys.models"))
+
+  const checksOf = (keyId: string, rows: ReadonlyArray<{ readonly id: string; readonly created_at: DateTime.Utc }>) => {
+    const times = rows.map(({ created_at }) => DateTime.toEpochMillis(created_at))
+    // The bounds choose the partitions. Stored times have microseconds.
+    return checkRows.all(sql`SELECT id::text AS id, denial->>'check' AS check FROM usage_events
+      WHERE key_id = ${keyId} AND id = ANY(${rows.map(({ id }) => id)}::uuid[])
+        AND created_at BETWEEN ${new Date(Math.min(...times))} AND ${new Date(Math.max(...times) + 1)}`)
+  }
+
+  const requests = Effect.fn("HeldKeys.requests")(function* (query: HeldRequestsQuery) {
+    const { keyId } = yield* KeyHolder
+    const page = yield* events.page({ ...query, key_id: keyId }).pipe(asCaller(keyId))
+    const failed = page.rows.filter(({ status }) => status === "failure")
+    const checks = failed.length === 0 ? [] : yield* toStoreFailures(checksOf(keyId, failed))
+    const checkOf = new Map(checks.map(({ check, id }) => [id, check]))
+    return {
+      rows: page.rows.map((event) => ({
+        ...event,
+        refusal: sentenceOf({
+          statusCode: event.status_code,
+          errorCode: event.error_code,
+          check: checkOf.get(event.id) ?? null
+        })
+      })),
+      next_cursor: page.next_cursor
+    }
+  })
+
+  const rotate = Effect.fn("HeldKeys.rotate")(function* (graceSeconds: number) {
+    const { keyId, secretDigest } = yield* KeyHolder
+    const raw = Secret.mint(Secret.keyPrefix)
+    return yield* audit
+      .mutate(function* ({ write }) {
+        const before = yield* keyRows.first(sql`SELECT ${columnsOf(sql)} FROM api_keys WHERE id = ${keyId}
+          AND key_hash = decode(${secretDigest}, 'hex') FOR UPDATE`)
+        if (before === undefined) return yield* replacedSecret
+        if (before.revoked_at !== null) return yield* revokedKey
+        if (!before.holder_rotation) return yield* forbidden
+        const after = toKey(yield* replaceSecret(write, keyId, raw, graceSeconds))
+        return {
+          result: { ...after, raw_key: raw },
+          auditAction: { target: "key", action: "keys:rotate_by_holder" },
+          targetId: keyId,
+          snapshots: yield* snapshots(toKey(before), after),
+          changes: [{ _tag: "Key", id: keyId }]
+        }
+      })
+      .pipe(asNobody)
+  })
+
+  return HeldKeys.of({
+    show,
+    limits,
+    models,
+    requests,
+    rotate,
+    usage: Effect.fn("HeldKeys.usage")(function* ({ interval, ...filter }: HeldUsageQuery) {
+      const { keyId } = yield* KeyHolder
+      const query = { ...filter, key_id: keyId }
+      return yield* Effect.all({
+        summary: usage.summary(query),
+        buckets: interval === undefined ? Effect.succeed([]) : series.read({ ...query, interval })
+      }).pipe(asCaller(keyId))
+    })
+  })
+})
+
+/** Usage queries are bounded by caller, which is an operator token or a key. */
+const asCaller = (keyId: string) =>
+  Effect.provideService(Operator, Operator.of({ tokenId: keyId, scopes: [], ip: null, userAgent: null }))
+
+/** The audit log names operators by their tokens. The action says that the holder acted. */
+const asNobody = Effect.provideService(Operator, Operator.of({ tokenId: null, scopes: [], ip: null, userAgent: null }))
+
+const goneKey = new ControlError("not_found", "The key does not exist any more.")
+const revokedKey = new ControlError("key_revoked", "A revoked key cannot be rotated. Ask for another key.")
+const forbidden = new ControlError(
+  "rotation_forbidden",
+  "This key may not be rotated by its holder. Ask an operator to rotate it, or to set holder_rotation."
+)
+const replacedSecret = new ControlError(
+  "rotation_forbidden",
+  "This secret was already replaced by another one. Use the new secret to rotate the key."
+)
+
+const snapshots = Snapshots.of(Key)
+const projectRows = computedRows(Schema.Struct({ name: Schema.String }))
+const priceRows = computedRows(Schema.Struct({ model: Schema.String, input: Count, output: Count }))
+const checkRows = computedRows(Schema.Struct({ id: Schema.String, check: Schema.NullOr(Schema.String) }))
