@@ -1,16 +1,10 @@
-import { Context, Effect, Layer } from "effect"
-import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
+import { Effect, Layer } from "effect"
 import * as Handler from "../../src/messaging/consume/Handler.ts"
 import * as TaskConsumer from "../../src/messaging/consume/TaskConsumer.ts"
-import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
 import { RetryPolicy } from "../../src/messaging/topology/RetryPolicy.ts"
 import { LifecycleStatusConfig } from "../../src/messaging/topology/StatusSettings.ts"
 import { SharedTasksSharedStatusTopology } from "../../src/messaging/topology/TaskTopology.ts"
-import { Broker } from "../../src/services/Broker.ts"
 import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
-import { eventually } from "../Eventually.ts"
-import * as TemporaryNames from "../TemporaryNames.ts"
-import { start } from "./DeadLetterServer.ts"
 
 export interface Names {
   readonly tasksExchange: string
@@ -18,17 +12,6 @@ export interface Names {
   readonly statusExchange: string
   readonly statusQueue: string
 }
-
-export const names = Effect.map(TemporaryNames.TemporaryNames, (names): Names => {
-  const queue = names.queue("work")
-  names.queue("work.dlq")
-  return {
-    queue,
-    tasksExchange: names.exchange("tasks"),
-    statusExchange: names.exchange("status"),
-    statusQueue: names.queue("status")
-  }
-})
 
 export const topologyOf = ({ queue, statusExchange, statusQueue, tasksExchange }: Names) =>
   new SharedTasksSharedStatusTopology({
@@ -67,37 +50,3 @@ export const workerOf = (handled: Array<string>, mends: ReadonlySet<string>) =>
       })
     )
   )
-
-/** A status server, and a worker with dead letters. */
-export const world = Effect.gen(function* () {
-  const given = yield* names
-  const context = yield* Layer.build(StatusRuntime.layer(runtimeOf(given)))
-  const [handled, mends] = [[] as string[], new Set<string>()]
-  const client = Context.get(context, BrokerClient)
-  const store = Context.get(context, DeadLetterStore)
-  yield* Layer.build(workerOf(handled, mends)).pipe(Effect.provide(context))
-  const server = yield* start({}, { worker: null }).pipe(Effect.provide(context))
-  const letterOf = (task_id: string, after = 0) =>
-    Effect.map(
-      eventually(store.list({ task_id }, { limit: 50 }), ({ items }) => items.length > after),
-      ({ items }) => items[0]?.dlq_id ?? ""
-    )
-  const queued = (queue: string) =>
-    Effect.flatMap(Broker, ({ inspect }) =>
-      Effect.map(inspect(queue), (found) => (found._tag === "Some" ? found.value.messages : -1))
-    )
-  return {
-    ...server,
-    names: given,
-    store,
-    handled,
-    mends,
-    letterOf,
-    letters: `${given.queue}.dlq`,
-    queued,
-    publish: (task_id: string, payload: Readonly<Record<string, unknown>>) => client.publishTask({ task_id, payload }),
-    /** Publishes a task that fails; the result is its dead letter. */
-    fail: (task_id: string, bad = "RangeError", more: Readonly<Record<string, unknown>> = {}) =>
-      Effect.andThen(client.publishTask({ task_id, payload: { ...more, bad } }), letterOf(task_id))
-  }
-})

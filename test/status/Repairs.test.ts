@@ -1,11 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Logger, type Scope } from "effect"
+import { Effect, Layer, Logger, Option, Redacted, type Scope } from "effect"
+import { TestClock } from "effect/testing"
 import type { Broker } from "../../src/services/Broker.ts"
 import type { Redis } from "../../src/services/Redis.ts"
+import * as ArchiveSweeper from "../../src/status/dead-letters/ArchiveSweeper.ts"
+import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
+import * as BearerToken from "../../src/status/http/BearerToken.ts"
 import { eventually } from "../Eventually.ts"
 import type { TemporaryNames } from "../TemporaryNames.ts"
-import { variants } from "./DeadLetterServer.ts"
-import { world } from "./RepairedTasks.ts"
+import { inMemory, start, stores, variants } from "./DeadLetterServer.ts"
+import { deadLetter } from "./DeadLetters.ts"
+import { world } from "./RepairedWorld.ts"
 
 describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
   const live = (
@@ -237,5 +242,82 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       assert.strictEqual(refused.status, 409)
       assert.strictEqual((yield* post("/dlq/replays/none/resume")).status, 404)
     })
+  )
+})
+
+describe("repairs of dead letters", () => {
+  it.live("are for bearers of the token alone", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      yield* store.record(deadLetter(1))
+      const around = BearerToken.layer(Option.some(Redacted.make("the-token")))
+      const { call } = yield* start({}, { around, worker: null })
+      const bodies: Readonly<Record<string, unknown>> = {
+        "/dlq/messages/id-1/edits": { payload: {} },
+        "/dlq/messages/id-1/archive": { reason: "x" },
+        "/dlq/messages/id-1/unarchive": undefined,
+        "/dlq/messages/id-1/replay": undefined,
+        "/dlq/replays": { ids: ["id-1"], plan: {} },
+        "/dlq/replays/x/pause": { reason: "x" },
+        "/dlq/replays/x/resume": undefined,
+        "/dlq/replays/x/cancel": undefined
+      }
+      for (const [path, body] of Object.entries(bodies)) {
+        for (const headers of [{}, { authorization: "Bearer another" }]) {
+          assert.strictEqual((yield* call("POST", path, body, headers)).status, 401, path)
+        }
+      }
+      assert.deepInclude(yield* store.get("id-1"), { state: "dead_lettered", replay_count: 0 })
+      const headers = { authorization: "Bearer the-token" }
+      assert.strictEqual((yield* call("POST", "/dlq/messages/id-1/archive", { reason: "x" }, headers)).status, 200)
+      for (const [method, path] of [
+        ["GET", "/dlq/messages/id-1/edits"],
+        ["PATCH", "/dlq/messages/id-1/archive"],
+        ["DELETE", "/dlq/messages/id-1/unarchive"],
+        ["PUT", "/dlq/replays/x/pause"]
+      ] as const) {
+        assert.strictEqual((yield* call(method, path, undefined, headers)).status, 405, path)
+      }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Layer.provideMerge(ArchiveSweeper.layer(), stores()).pipe(Layer.provideMerge(inMemory)))
+    )
+  )
+
+  it.effect("are deleted 30 days after they were archived, and not before their messages have left the queue", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      for (const n of [1, 2, 3])
+        yield* store.record(deadLetter(n, { queue_name: n === 3 ? "others.dlq" : "tasks.dlq" }))
+      for (const n of [1, 2, 3]) yield* store.archive(`id-${n}`, { reason: "x", by: null })
+      yield* store.archivedCopies.settle("tasks.dlq", { removed: ["id-1", "id-2"], missed: [], retryInMs: 1 })
+      yield* TestClock.adjust("29 days")
+      yield* store.sweepArchive
+      assert.deepStrictEqual(yield* store.unarchive("id-2"), { _tag: "Done" })
+      yield* TestClock.adjust("2 days")
+      yield* store.sweepArchive
+      assert.deepStrictEqual(yield* store.unarchive("id-1"), { _tag: "Absent" })
+      const { archived, records } = yield* store.totals
+      assert.deepStrictEqual([records, archived], [1, 1])
+      yield* store.archivedCopies.settle("others.dlq", { removed: ["id-3"], missed: [], retryInMs: 1 })
+      yield* TestClock.adjust("2 hours")
+      yield* store.sweepArchive
+      assert.deepStrictEqual((yield* store.totals).archived, 0)
+    }).pipe(Effect.provide(stores().pipe(Layer.provideMerge(inMemory))))
+  )
+
+  it.effect("are bounded together with the archive: archived letters make room first", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      for (const n of [1, 2, 3]) yield* store.record(deadLetter(n))
+      yield* store.archive("id-3", { reason: "x", by: null })
+      yield* store.record(deadLetter(4))
+      assert.isUndefined(yield* store.get("id-3"))
+      const { items } = yield* store.list({}, { limit: 10 })
+      assert.deepStrictEqual(
+        items.map(({ dlq_id }) => dlq_id),
+        ["id-4", "id-2", "id-1"]
+      )
+    }).pipe(Effect.provide(stores({ max_records: 3 }).pipe(Layer.provideMerge(inMemory))))
   )
 })

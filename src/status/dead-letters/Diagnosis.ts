@@ -41,7 +41,7 @@ export const of = (record: DeadLetterRecord) => {
 
 const warningsOf = ({ max_retries, reason, retry_attempt, state }: DeadLetterRecord): ReadonlyArray<string> => [
   ...(permanent.has(reason)
-    ? [`The same message will fail with ${reason} again: fix the worker first, or publish a corrected message.`]
+    ? [`The same message will fail with ${reason} again: fix the worker first, or edit the message.`]
     : []),
   ...(max_retries > 0 && retry_attempt >= max_retries && !permanent.has(reason)
     ? [`The message failed ${retry_attempt + 1} times: make sure that the cause is resolved before you replay it.`]
