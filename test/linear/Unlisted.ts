@@ -47,11 +47,12 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/policy/ServiceCall.ts",
       "src/graph/GraphRoutes.ts",
       "src/status/http/DeadLetterParameters.ts",
-      "src/status/http/DeadLetterRoutes.ts",
+      "src/status/http/DeadLetterResponses.ts",
       "src/status/http/HistoryParameters.ts",
       "src/status/http/OperationBody.ts",
       "src/status/http/TaskParameters.ts",
-      "src/status/http/StatusRoutes.ts"
+      "src/status/http/StatusRoutes.ts",
+      "src/status/replay/ReplayOutcomes.ts"
     ]
   ],
   [
@@ -76,7 +77,11 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/status/tasks/RedisTaskIndex.ts",
       "src/messaging/control/ControlStore.ts",
       "src/status/store/RedisStatusStore.ts",
+      "src/status/replay/ReplayJob.ts",
       "src/status/replay/ReplayJobs.ts",
+      "src/status/replay/ReplayPlan.ts",
+      "src/status/replay/ReplayPlanScripts.ts",
+      "src/status/dead-letters/OutcomeIndex.ts",
       "src/status/dead-letters/StoredDeadLetter.ts",
       "src/status/hub/StreamCheckpoint.ts"
     ]

@@ -1,14 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Option, Redacted, type Scope } from "effect"
 import { TestClock } from "effect/testing"
+import type { DeadLetterRecord } from "../../src/messaging/failure/DeadLetter.ts"
 import type { Broker } from "../../src/services/Broker.ts"
-import type { Redis } from "../../src/services/Redis.ts"
+import { Redis } from "../../src/services/Redis.ts"
 import * as ArchiveSweeper from "../../src/status/dead-letters/ArchiveSweeper.ts"
 import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
+import * as RedisDLQStore from "../../src/status/dead-letters/RedisDLQStore.ts"
 import * as BearerToken from "../../src/status/http/BearerToken.ts"
+import { replay } from "../../src/status/replay/Replay.ts"
+import { ReplayJobs } from "../../src/status/replay/ReplayJobs.ts"
+import * as ReplayOutcomes from "../../src/status/replay/ReplayOutcomes.ts"
 import { eventually } from "../Eventually.ts"
 import type { TemporaryNames } from "../TemporaryNames.ts"
-import { inMemory, start, stores, variants } from "./DeadLetterServer.ts"
+import { inMemory, queue, start, stores, variants } from "./DeadLetterServer.ts"
 import { deadLetter } from "./DeadLetters.ts"
 import { world } from "./RepairedWorld.ts"
 
@@ -242,6 +247,55 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       assert.strictEqual(refused.status, 409)
       assert.strictEqual((yield* post("/dlq/replays/none/resume")).status, 404)
     })
+  )
+})
+
+describe.each(variants)("dead letters of an earlier release, $name", ({ doors, skip }) => {
+  it.live.skipIf(skip)("are grouped and followed, and its cancel ends a staged replay", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const jobs = yield* ReplayJobs
+      const redis = yield* Redis
+      const outcomes = yield* ReplayOutcomes.ReplayOutcomes
+      const source = yield* queue("source")
+      const keyOf = (name: string) => RedisDLQStore.baseOf(redis) + name
+      /** An earlier release stores neither where an exception was thrown nor which replay a letter comes from. */
+      const recordEarlier = Effect.fnUntraced(function* (letter: DeadLetterRecord, headers = letter.headers) {
+        yield* store.record(letter)
+        const key = keyOf(`record:${letter.dlq_id}`)
+        yield* redis.command("HDEL", key, "stack_line")
+        yield* redis.command("DEL", keyOf(`history:${JSON.stringify(["tasks.dlq", "handler_error", "RangeError"])}`))
+        const content = JSON.parse(String(yield* redis.command("HGET", key, "content")))
+        yield* redis.command("HSET", key, "content", JSON.stringify({ ...content, headers }))
+      })
+      const exception_stack = "RangeError: x\n    at order (shop.ts:1:2)"
+      yield* recordEarlier(deadLetter(1, { source_queue_name: source, exception_stack }))
+      const { items } = yield* store.groups({ limit: 10 })
+      assert.deepInclude(items[0], {
+        stack_line: "at order (shop.ts:1:2)",
+        first_seen_at: "2026-11-20T12:00:00.000000+00:00",
+        replays: []
+      })
+      const { replayed_at } = yield* replay("id-1")
+      const headers = { "x-svc-dlq-id": "id-1", "x-svc-replayed-at": replayed_at }
+      yield* recordEarlier(deadLetter("again", { task_id: "task-1" }), headers)
+      yield* outcomes.look("id-1")
+      assert.deepInclude((yield* store.get("id-1"))?.replay_outcome, {
+        outcome: "failed_again",
+        failed_again_as: "id-again"
+      })
+      const plan = { steps: [1], rate: null, stop_after: null, wait_seconds: 1 }
+      const { job } = yield* jobs.create({ selection: { ids: ["id-1"] }, force: false, plan })
+      assert.deepStrictEqual(yield* jobs.running, [])
+      yield* redis.command("HSET", keyOf(`replay:${job.replay_id}`), "state", "cancelled")
+      assert.isFalse(yield* jobs.take(job.replay_id, "worker", 1_000))
+      assert.deepStrictEqual(yield* jobs.staged, [])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        ReplayOutcomes.layer({ lookEvery: "1 hour" }).pipe(Layer.provideMerge(stores()), Layer.provideMerge(doors))
+      )
+    )
   )
 })
 

@@ -126,11 +126,15 @@ return { 'created', id }`,
   }
 }
 
-/** ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or is paused, or another worker has it. */
+/**
+ * ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or is paused, or another worker has it. An
+ * earlier release that cancels a job with a plan leaves it among those with one.
+ */
 export const take: Script<boolean> = {
   name: "dlq-replay-take",
   lua: `${prelude}
 local job = redis.call('HMGET', jobKey(ARGV[1]), 'state', 'worker', 'worker_until', 'paused_at')
+if job[1] ~= 'running' then redis.call('ZREM', base .. 'replays:staged', ARGV[1]) end
 if job[1] ~= 'running' or job[4] then return 0 end
 if job[2] and job[2] ~= ARGV[2] and tonumber(job[3]) > tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', jobKey(ARGV[1]), 'worker', ARGV[2], 'worker_until', ARGV[4])
@@ -140,6 +144,7 @@ return 1`,
     const [state, holder, holderUntil, pausedAt] = items(
       call("HMGET", job, "state", "worker", "worker_until", "paused_at")
     )
+    if (state !== "running") call("ZREM", `${baseOf(keys)}replays:staged`, id)
     if (state !== "running" || pausedAt !== null) return 0
     if (holder !== null && holder !== worker && Number(holderUntil) > Number(now)) return 0
     call("HSET", job, "worker", worker, "worker_until", until)
