@@ -215,6 +215,8 @@ const readSettings = (variables: Variables) => {
     controlAddress: variables.address("GATEWAY_CONTROL_BIND_ADDR", 8081),
     /** Host names that browsers may use for pages of the control listener that need no token. */
     controlHosts: variables.withDefault("GATEWAY_CONTROL_HOSTS", Kinds.HostNames, []),
+    /** Where browsers reach the control listener. With https, their session cookies are restricted to TLS. */
+    controlOrigin: variables.optional("GATEWAY_CONTROL_ORIGIN", Kinds.WebOrigin),
     /** The listener that serves the upstream's UI to browsers, and its public origin. */
     upstreamUi,
     /** The listener for statuses, dead letters and graphs. Without a token its address must be a loopback address. */

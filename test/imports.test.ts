@@ -47,20 +47,9 @@ const areas: ReadonlyArray<Area> = [
     rooms: [
       ...["api/schema", "api/providers", "api/services", "api/keys", "api/limits", "api/policies", "api/usage"],
       ...["api/holder", "api"],
-      ...[
-        "store",
-        "audit",
-        "operators",
-        "http",
-        "services",
-        "usage",
-        "policies",
-        "keys",
-        "limits",
-        "holder",
-        "providers"
-      ],
-      ...["configuration", "upstream-ui", "find", "tasks", "live"],
+      ...["store", "audit", "session", "operators", "http", "services", "usage", "policies", "keys", "limits"],
+      ...["holder", "providers"],
+      ...["configuration", "upstream-ui", "sign-in", "find", "tasks", "live"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
     ]
   },

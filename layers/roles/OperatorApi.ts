@@ -2,6 +2,7 @@ import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { LiveStreams } from "../../src/control/live/LiveStreams.ts"
+import { ControlOrigin } from "../../src/control/session/ControlOrigin.ts"
 import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
 import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import type { Settings } from "../Environment.ts"
@@ -16,7 +17,7 @@ import type { OperatedTasks } from "./OperatedTasks.ts"
 export const layer = (settings: Settings, tasks: Option.Option<OperatedTasks>) =>
   LiveStreams.drainFirst.pipe(
     Layer.provide(Option.match(tasks, { onNone: () => withoutTasks(settings), onSome: withTasks(settings) })),
-    Layer.provide(upstreamUi(settings)),
+    Layer.provide([upstreamUi(settings), Layer.succeed(ControlOrigin, settings.controlOrigin)]),
     Layer.provide(LiveStreams.layer())
   )
 

@@ -32,6 +32,7 @@ import * as RoutesHandlers from "./handlers/providers/Routes.ts"
 import * as UpstreamPassthroughHandlers from "./handlers/providers/UpstreamPassthrough.ts"
 import * as UpstreamUiHandlers from "./handlers/providers/UpstreamUi.ts"
 import * as SeenModelsHandlers from "./handlers/SeenModels.ts"
+import * as SessionHandlers from "./handlers/Session.ts"
 import * as ServiceImportHandlers from "./handlers/services/ServiceImport.ts"
 import * as ServiceOpenApiHandlers from "./handlers/services/ServiceOpenApi.ts"
 import * as ServicesHandlers from "./handlers/services/Services.ts"
@@ -47,6 +48,7 @@ import { RequestIds } from "./http/RequestIds.ts"
 import { StatementTimeout } from "./http/StatementTimeout.ts"
 import { CredentialMappings } from "./keys/CredentialMappings.ts"
 import * as KeyAuthentication from "./keys/KeyAuthentication.ts"
+import { PresentedKeys } from "./keys/KeyAuthentication.ts"
 import { KeyGuardrails } from "./keys/KeyGuardrails.ts"
 import { Keys } from "./keys/Keys.ts"
 import { Projects } from "./keys/Projects.ts"
@@ -72,6 +74,8 @@ import { ServiceImport } from "./services/ServiceImport.ts"
 import { Services } from "./services/Services.ts"
 import { Studio } from "./services/Studio.ts"
 import { StudioConnection } from "./services/StudioConnection.ts"
+import { Sessions } from "./session/Sessions.ts"
+import { SignIn } from "./sign-in/SignIn.ts"
 import { BoundedQueries } from "./store/BoundedQueries.ts"
 import * as TaskOperations from "./tasks/TaskOperations.ts"
 import * as UpstreamUi from "./upstream-ui/UpstreamUi.ts"
@@ -112,7 +116,6 @@ const holderStores = HeldKeys.layer.pipe(
 )
 
 const stores = Layer.mergeAll(
-  OperatorTokens.layer,
   PolicySimulator.layer,
   PolicyExplanations.layer,
   LimitRaises.layer,
@@ -127,6 +130,7 @@ const stores = Layer.mergeAll(
   AuditChain.layer,
   DebugBundles.layer,
   Find.layer,
+  SignIn.layer.pipe(Layer.provideMerge(Layer.mergeAll(OperatorTokens.layer, PresentedKeys.layer, Sessions.layer))),
   UpstreamUiLinks.layer.pipe(Layer.provide(UpstreamUiSessions.layer))
 ).pipe(Layer.provideMerge(configuration), Layer.provide([BoundedQueries.layer, Audit.layer]))
 
@@ -159,6 +163,7 @@ const handlers = Layer.mergeAll(
   HeldKeysHandlers.layer,
   UsageHandlers.layer,
   SeenModelsHandlers.layer,
+  SessionHandlers.layer,
   AuditEventsHandlers.layer,
   DebugBundlesHandlers.layer,
   FindHandlers.layer,

@@ -55,13 +55,43 @@ suite("Authorization", (it) => {
     })
   )
 
-  it.effect("only health, readiness and metrics are open", () =>
+  it.effect("only health, readiness, metrics and signing in are open", () =>
     Effect.sync(() =>
       assert.deepStrictEqual(
         endpoints().flatMap(({ authorized, byKey, name }) => (authorized || byKey ? [] : [name])),
-        ["operational.health", "operational.readiness", "operational.metrics"]
+        [
+          ...["operational.health", "operational.readiness", "operational.metrics"],
+          ...["session.create", "session.show", "session.end"]
+        ]
       )
     )
+  )
+
+  it.effect("a session opens what its token opens, with the proof that a page of this origin sent the request", () =>
+    Effect.gen(function* () {
+      // This one ends the session, with its token.
+      const last = guarded.filter(({ name }) => name === "operator-token.rotate")
+      const everything = yield* session(["*"])
+      const audit = yield* session(["audit:read"], false)
+      for (const { method, name, path, scopes } of [...guarded.filter((one) => !last.includes(one)), ...last]) {
+        const as = (headers: Readonly<Record<string, string>>) =>
+          Effect.map(call(method, path, { ...wrong(method), authorization: null, headers }), refusalOf)
+        const { code: unproven } = yield* as({ cookie: everything.cookie, "sec-fetch-site": "same-site" })
+        assert.strictEqual(unproven, "cross_origin_request", name)
+        if (method !== "GET") {
+          const { status, code } = yield* as({ cookie: everything.cookie, "sec-fetch-site": "same-origin" })
+          assert.deepStrictEqual([status, code], [403, "missing_csrf_header"], name)
+        }
+        const { code: limited, status } = yield* as(audit)
+        if (scopes.includes("audit:read")) assert.notInclude([401, 403], status, name)
+        else assert.strictEqual(limited, "insufficient_operator_scope", name)
+        assert.notInclude([401, 403], (yield* as(everything)).status, name)
+      }
+      const { code } = refusalOf(
+        yield* call("GET", guarded[0]?.path ?? "", { authorization: null, headers: everything })
+      )
+      assert.strictEqual(code, "invalid_session")
+    })
   )
 
   it.effect("a patch of a key needs the scope of each thing that it does", () =>
@@ -146,14 +176,25 @@ suite("Authorization", (it) => {
 })
 
 /** A token of its own, in place of the one that was active. */
-const token = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>, { active = true } = {}) {
+const token = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>, { active = true, alone = true } = {}) {
   const { sql } = yield* Database
   const value = Secret.mint(Secret.operatorTokenPrefix)
-  if (active) yield* sql`UPDATE operator_tokens SET disabled = true, revoked_at = now() WHERE NOT disabled`
+  if (active && alone) yield* sql`UPDATE operator_tokens SET disabled = true, revoked_at = now() WHERE NOT disabled`
   yield* sql`
     INSERT INTO operator_tokens (token_prefix, token_hash, scopes, disabled)
     VALUES (${Secret.displayPrefix(value)}, ${Secret.digest(value)}, ${scopes}, ${!active})`
   return Redacted.value(value)
+})
+
+/** The headers of a page of the control origin that is signed in with a token of its own. */
+const session = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>, alone = true) {
+  const value = yield* token(scopes, { alone })
+  const signedIn = yield* call("POST", "/admin-ui/session", { authorization: null, body: { token: value } })
+  return {
+    cookie: String(signedIn.headers["set-cookie"]).split(";", 1)[0] ?? "",
+    "sec-fetch-site": "same-origin",
+    "x-svc-csrf": String(at(signedIn.json, "csrf", "value"))
+  }
 })
 
 /** Every endpoint of the API, with a path that can be called. */

@@ -79,6 +79,7 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:canary",
   GATEWAY_CORS_ORIGINS: "https://app.example, canary.example",
   GATEWAY_CONTROL_HOSTS: "gateway.example, canary.example:8081",
+  GATEWAY_CONTROL_ORIGIN: "https://gateway.example/canary",
   GATEWAY_UPSTREAM_UI_BIND_ADDR: "canary-ui",
   GATEWAY_UPSTREAM_UI_ORIGIN: "https://ui.example/canary",
   SVC_STATUS_BIND_ADDR: "canary-listener",

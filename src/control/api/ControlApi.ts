@@ -21,6 +21,7 @@ import { ProvidersApi } from "./providers/ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi, RoutesApi } from "./providers/RoutesApi.ts"
 import { UpstreamPassthroughApi } from "./providers/UpstreamPassthroughApi.ts"
 import { UpstreamUiApi } from "./providers/UpstreamUiApi.ts"
+import { SessionApi } from "./SessionApi.ts"
 import { Authorization, KeyAuthorization, RequestDecoding } from "./schema/Security.ts"
 import { ServiceImportApi } from "./services/ServiceImportApi.ts"
 import { ServiceOpenApiApi } from "./services/ServiceOpenApiApi.ts"
@@ -68,6 +69,7 @@ type Authenticated<Groups, Caller extends HttpApiMiddleware.AnyId, Path extends 
 /** The type of the API. Without this name, every declaration that mentions the API would repeat all of its schemas. */
 type Groups = HttpApiGroup.AddPrefix<
   | typeof OperationalApi
+  | typeof SessionApi
   | Authenticated<OperatorGroups, Authorization, "/admin">
   | HttpApiGroup.AddMiddleware<
       HttpApiGroup.AddMiddleware<typeof FindApi | typeof LiveApi, RequestDecoding>,
@@ -134,7 +136,7 @@ const KeyApi = HttpApi.make("key")
 
 /** Defines the operator API for the server, the OpenAPI document and typed clients (also in browsers). */
 export const ControlApi: HttpApi.HttpApi<"control", Groups> = HttpApi.make("control")
-  .add(OperationalApi)
+  .add(OperationalApi, SessionApi)
   .addHttpApi(OperatorApi)
   .addHttpApi(AcrossApi)
   .addHttpApi(KeyApi)
@@ -145,7 +147,7 @@ export const ControlApi: HttpApi.HttpApi<"control", Groups> = HttpApi.make("cont
       version: "0.1.0",
       description:
         "Operators configure here who may use the gateway, for what and with which credentials. Authenticate with " +
-        "`Authorization: Bearer op_live_…`. In a PATCH, `null` clears a field and an absent field stays unchanged. " +
+        "`Authorization: Bearer op_live_…`, browsers with the cookie of `POST /admin-ui/session`. In a PATCH, `null` clears a field and an absent field stays unchanged. " +
         "Unknown fields are refused by name. All errors have the same body. Distinguish them by `code`."
     })
   )

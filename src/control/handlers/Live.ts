@@ -6,15 +6,14 @@ import { ControlApi } from "../api/ControlApi.ts"
 import { Operator } from "../api/schema/Security.ts"
 import { LiveStreams } from "../live/LiveStreams.ts"
 import * as LiveTopics from "../live/LiveTopics.ts"
-import { authenticate } from "../operators/Authentication.ts"
-import { OperatorTokens } from "../operators/OperatorTokens.ts"
+import { authenticate, authenticationServices } from "../operators/Authentication.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
   "live",
   Effect.fn(function* (handlers) {
     const streams = yield* LiveStreams
-    const tokens = yield* OperatorTokens
+    const services = yield* authenticationServices
 
     return handlers.handle("follow", ({ headers, query }) =>
       Effect.gen(function* () {
@@ -29,7 +28,7 @@ export const layer = HttpApiBuilder.group(
           scopes: authenticate.pipe(
             Effect.map((operator) => operator.scopes),
             Effect.provideService(HttpServerRequest.HttpServerRequest, request),
-            Effect.provideService(OperatorTokens, tokens)
+            Effect.provideContext(services)
           )
         })
         return HttpApiSchema.withHeaders({ body, headers: { "x-accel-buffering": "no" } })

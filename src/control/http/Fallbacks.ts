@@ -3,8 +3,9 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import { HttpApi } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
-import { authenticate } from "../operators/Authentication.ts"
-import { OperatorTokens } from "../operators/OperatorTokens.ts"
+import { authenticate, authenticationServices } from "../operators/Authentication.ts"
+import type { OperatorTokens } from "../operators/OperatorTokens.ts"
+import type { Sessions } from "../session/Sessions.ts"
 import { toResponse } from "./ErrorResponses.ts"
 import { tasksPath } from "./Paths.ts"
 import { fallbackMethods, methods, notFound } from "./Probes.ts"
@@ -38,10 +39,10 @@ const noTask = new ControlError(
 export const layer: Layer.Layer<
   never,
   never,
-  HttpRouter.HttpRouter | OperatorTokens | HttpRouter.Request<"Requires", RequestId>
+  HttpRouter.HttpRouter | OperatorTokens | Sessions | HttpRouter.Request<"Requires", RequestId>
 > = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const tokens = yield* OperatorTokens
+    const services = yield* authenticationServices
 
     const refuse = (
       path: string,
@@ -58,7 +59,7 @@ export const layer: Layer.Layer<
             onSuccess: () => HttpServerResponse.setHeaders(toResponse(error, requestId), headers)
           })
         )
-      }).pipe(Effect.provideService(OperatorTokens, tokens))
+      }).pipe(Effect.provideContext(services))
 
     for (const [path, allowed] of declaredMethods()) {
       const refusal = refuse(path, notAllowed, { allow: [...allowed].join(", ") })

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Clock, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { type Headers, HttpServerRequest } from "effect/http"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import { exceededUnusedDays, type KeyRefusal, refusal, refusalOf } from "../../policy/KeyState.ts"
@@ -10,70 +10,109 @@ import * as StoredKeys from "../../state/StoredKeys.ts"
 import { disableUnused } from "../../state/UnusedKeys.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { KeyAuthorization, KeyHolder } from "../api/schema/Security.ts"
-import { bearerToken } from "../operators/Authentication.ts"
+import { bearerToken, findSession, sessionServices } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
-import { storedRows, toStoreFailures } from "../store/Rows.ts"
+import type { Sessions } from "../session/Sessions.ts"
+import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as KeyLookUps from "./KeyLookUps.ts"
 
-/** Reads the gateway key from `Authorization` or `x-api-key`. The proxy listener may be configured to use another header. */
-export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effect(
-  KeyAuthorization,
-  Effect.gen(function* () {
-    const database = yield* Database
-    const { sql } = database
-    const state = PolicyState.make(sql)
+export type KeyRefused = ControlError<
+  "invalid_virtual_key" | "disabled_virtual_key" | "revoked_virtual_key" | "expired_virtual_key"
+>
 
-    const find = (digest: string) =>
-      toStoreFailures(
-        Effect.map(
-          keyRows.first(sql`
+type Authenticated = Effect.Effect<KeyHolder["Service"], KeyRefused | StoreFailure, HttpServerRequest.HttpServerRequest>
+
+/** Authenticates gateway keys that are presented to the control listener. */
+export class PresentedKeys extends Context.Service<
+  PresentedKeys,
+  {
+    readonly authenticate: (raw: Redacted.Redacted) => Authenticated
+    /** `digest` is the SHA-256 of the raw key, in hex. */
+    readonly authenticateDigest: (digest: string) => Authenticated
+  }
+>()("svc/control/PresentedKeys") {
+  static readonly layer = Layer.suspend(() => Layer.effect(PresentedKeys, make))
+}
+
+const make = Effect.gen(function* () {
+  const database = yield* Database
+  const { sql } = database
+  const state = PolicyState.make(sql)
+
+  const find = (digest: string) =>
+    toStoreFailures(
+      Effect.map(
+        keyRows.first(sql`
             SELECT ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretEndsAtSql}`)},
               coalesce(k.last_used_at < now() - interval '1 minute', true) AS unnoted
             FROM api_keys k JOIN (SELECT ${digest}::text) AS asked (digest) ON ${sql.literal(StoredKeys.matchesSecretSql)}`),
-          (row) =>
-            row && {
-              ...StoredKeys.keyOf(row),
-              secretEndsAt: Option.fromNullOr(row.secret_ends_at),
-              unnoted: row.unnoted
-            }
-        )
+        (row) =>
+          row && {
+            ...StoredKeys.keyOf(row),
+            secretEndsAt: Option.fromNullOr(row.secret_ends_at),
+            unnoted: row.unnoted
+          }
       )
+    )
 
-    /** Disables a key that was unused for too long, as the gateway does. The current request does not count as use. */
-    const disableIfUnused = Effect.fnUntraced(function* (key: StoredKeys.StoredKey, now: number) {
-      const layers = yield* state.layersForOwner(StoredKeys.ownerOf(key))
-      const days = exceededUnusedDays(key, EffectivePolicy.of([...layers, key.ownLayer]).policy, now)
-      if (days === undefined) return false
-      const requestId = Option.getOrElse(yield* Effect.serviceOption(RequestId), randomUUID)
-      yield* Effect.provideService(disableUnused(key.id, days, requestId), Database, database)
-      return true
-    }, toStoreFailures)
+  /** Disables a key that was unused for too long, as the gateway does. The current request does not count as use. */
+  const disableIfUnused = Effect.fnUntraced(function* (key: StoredKeys.StoredKey, now: number) {
+    const layers = yield* state.layersForOwner(StoredKeys.ownerOf(key))
+    const days = exceededUnusedDays(key, EffectivePolicy.of([...layers, key.ownLayer]).policy, now)
+    if (days === undefined) return false
+    const requestId = Option.getOrElse(yield* Effect.serviceOption(RequestId), randomUUID)
+    yield* Effect.provideService(disableUnused(key.id, days, requestId), Database, database)
+    return true
+  }, toStoreFailures)
 
-    const lookUp = yield* KeyLookUps.make(find)
+  const lookUp = yield* KeyLookUps.make(find)
+
+  const authenticate = Effect.fnUntraced(function* (digest: string) {
+    const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
+    const address = FairShare.callerOfAddress(Option.getOrElse(remoteAddress, () => ""))
+    const known = yield* lookUp(digest, address)
+    const now = yield* Clock.currentTimeMillis
+    const key =
+      known?.unnoted && refusalOf(known, now) === undefined && (yield* disableIfUnused(known, now))
+        ? yield* find(digest)
+        : known
+    if (key === undefined) return yield* toControlError(refusal("invalid_virtual_key"))
+    const reason = refusalOf(key, now)
+    if (reason !== undefined) return yield* toControlError(reason)
+    if (key.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${key.id}`)
+    return {
+      keyId: key.id,
+      secretDigest: digest,
+      projectId: key.projectId,
+      teamId: key.teamId,
+      guardrails: key.ownLayer.guardrails
+    }
+  })
+
+  return PresentedKeys.of({
+    authenticate: (raw) =>
+      Secret.isMistyped(Redacted.value(raw))
+        ? Effect.fail(toControlError(refusal("invalid_virtual_key")))
+        : authenticate(Secret.digestHex(Redacted.value(raw))),
+    authenticateDigest: authenticate
+  })
+})
+
+/** Reads the gateway key from `Authorization` or `x-api-key`. The proxy listener may be configured to use another header. */
+export const layer: Layer.Layer<KeyAuthorization, never, PresentedKeys | Sessions> = Layer.effect(
+  KeyAuthorization,
+  Effect.gen(function* () {
+    const keys = yield* PresentedKeys
+    const services = yield* sessionServices
 
     const authenticateHolder = Effect.gen(function* () {
-      const { headers, remoteAddress } = yield* HttpServerRequest.HttpServerRequest
-      const raw = yield* presentedKey(headers)
-      if (Secret.isMistyped(Redacted.value(raw))) return yield* toControlError(refusal("invalid_virtual_key"))
-      const digest = Secret.digestHex(Redacted.value(raw))
-      const address = FairShare.callerOfAddress(Option.getOrElse(remoteAddress, () => ""))
-      const known = yield* lookUp(digest, address)
-      const now = yield* Clock.currentTimeMillis
-      const key =
-        known?.unnoted && refusalOf(known, now) === undefined && (yield* disableIfUnused(known, now))
-          ? yield* find(digest)
-          : known
-      if (key === undefined) return yield* toControlError(refusal("invalid_virtual_key"))
-      const reason = refusalOf(key, now)
-      if (reason !== undefined) return yield* toControlError(reason)
-      if (key.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${key.id}`)
-      return KeyHolder.of({
-        keyId: key.id,
-        secretDigest: digest,
-        projectId: key.projectId,
-        teamId: key.teamId,
-        guardrails: key.ownLayer.guardrails
-      })
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      const isPresented = headers["authorization"] !== undefined || headers["x-api-key"] !== undefined
+      const session = isPresented ? Option.none() : yield* Effect.provideContext(findSession, services)
+      if (Option.isNone(session)) return yield* keys.authenticate(yield* presentedKey(headers))
+      return session.value.owner._tag === "GatewayKey"
+        ? yield* keys.authenticateDigest(session.value.secretDigest)
+        : yield* noKey
     })
 
     return KeyAuthorization.of({
@@ -96,6 +135,11 @@ const presentedKey = Effect.fnUntraced(function* (headers: Headers.Headers) {
 const twoKeys = new ControlError(
   "malformed_authorization",
   "Authorization and x-api-key have different keys. Send one of them."
+)
+
+const noKey = new ControlError(
+  "invalid_session",
+  "The session is that of an operator token, and this path needs one of a gateway key. Sign in with the key."
 )
 
 const keyRows = storedRows(

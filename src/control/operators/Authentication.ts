@@ -3,31 +3,72 @@ import { type Headers, HttpServerRequest } from "effect/http"
 import { isWellFormed, type keyPrefix, operatorTokenPrefix } from "../../state/Secret.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Authorization, allows, Operator, RequiredScopes, type Scope } from "../api/schema/Security.ts"
+import { ControlOrigin } from "../session/ControlOrigin.ts"
+import { presentedSessions } from "../session/PresentedSession.ts"
+import { Sessions } from "../session/Sessions.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
 
+/** Authenticates by the operator token in `Authorization`. */
+export const authenticateToken = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const { id, scopes } = yield* findToken(yield* bearerToken(headers["authorization"], operatorTokenPrefix))
+  return { tokenId: id, scopes, ...callerOf(headers) }
+})
+
+/** Authenticates by `Authorization`. Only a request without this header is authenticated by its session cookie. */
 export const authenticate = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const presented = yield* (yield* OperatorTokens).find(
-    yield* bearerToken(headers["authorization"], operatorTokenPrefix)
-  )
+  const session = yield* findSession
+  if (Option.isNone(session)) return yield* authenticateToken
+  const { owner, scopes } = session.value
+  return { tokenId: owner._tag === "OperatorToken" ? owner.id : null, scopes, ...callerOf(headers) }
+})
+
+/** What `findSession` needs. Other parts of the layer's context must not replace those of a request. */
+export const sessionServices = Effect.gen(function* () {
+  return Context.make(Sessions, yield* Sessions).pipe(Context.add(ControlOrigin, yield* ControlOrigin))
+})
+
+/** What `authenticate` needs. */
+export const authenticationServices = Effect.gen(function* () {
+  return Context.add(yield* sessionServices, OperatorTokens, yield* OperatorTokens)
+})
+
+/** Returns the session of a request that has a session cookie, and no `Authorization`. */
+export const findSession = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  if (headers["authorization"] !== undefined) return Option.none()
+  const presented = yield* presentedSessions
+  if (presented.length === 0) return Option.none()
+  const session = yield* (yield* Sessions).find(presented)
+  return Option.isSome(session) ? session : yield* sessionEnded
+})
+
+const sessionEnded = new ControlError(
+  "invalid_session",
+  "The session has ended: it was not used for 12 hours, was signed out, or its token or key is no longer valid. Sign in again with POST /admin-ui/session."
+)
+
+export const findToken = Effect.fnUntraced(function* (token: Redacted.Redacted) {
+  const presented = yield* (yield* OperatorTokens).find(token)
   if (Option.isNone(presented)) {
     return yield* new ControlError(
       "invalid_operator_token",
       "No operator token matches. Check that the token is complete and belongs to this installation."
     )
   }
-  const { active, id, scopes } = presented.value
-  if (!active)
+  if (!presented.value.active)
     return yield* new ControlError(
       "disabled_operator_token",
       "The operator token was rotated, was revoked or has expired. Use another token."
     )
-  return {
-    tokenId: id,
-    scopes,
-    ip: clientAddressOf(headers),
-    userAgent: headers["user-agent"]?.slice(0, maxUserAgentLength) ?? null
-  }
+  return presented.value
+})
+
+/** What audit events say of a caller beside the token. */
+export const callerOf = (headers: Headers.Headers) => ({
+  ip: clientAddressOf(headers),
+  userAgent: headers["user-agent"]?.slice(0, maxUserAgentLength) ?? null
 })
 
 const maxUserAgentLength = 512
@@ -64,14 +105,14 @@ export const insufficientScope = (required: ReadonlyArray<Scope>): Refused<"insu
     `The operator token lacks the scope ${required.length === 0 ? "*" : required.join(" or ")}. Use a token with that scope.`
   )
 
-export const layer: Layer.Layer<Authorization, never, OperatorTokens> = Layer.effect(
+export const layer: Layer.Layer<Authorization, never, OperatorTokens | Sessions> = Layer.effect(
   Authorization,
   Effect.gen(function* () {
-    const tokens = yield* OperatorTokens
+    const services = yield* authenticationServices
     return Authorization.of({
       operatorToken: (httpEffect, { endpoint }) =>
         Effect.gen(function* () {
-          const operator = yield* Effect.provideService(authenticate, OperatorTokens, tokens)
+          const operator = yield* Effect.provideContext(authenticate, services)
           const required = Context.get(endpoint.annotations, RequiredScopes)
           if (!allows(operator.scopes, required)) return yield* insufficientScope(required)
           return yield* Effect.provideService(httpEffect, Operator, operator)

@@ -57,7 +57,7 @@ export const isActive = Effect.fn("OperatorTokens.isActive")(function* (token: R
   return found.length > 0
 })
 
-interface KnownToken {
+export interface KnownToken {
   readonly id: string
   readonly scopes: ReadonlyArray<Scope>
   readonly active: boolean

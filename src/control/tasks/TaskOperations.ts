@@ -5,8 +5,7 @@ import { allows, Operator, type Scope } from "../api/schema/Security.ts"
 import { Audit, Snapshots } from "../audit/Audit.ts"
 import { toResponse } from "../http/ErrorResponses.ts"
 import { tasksPath } from "../http/Paths.ts"
-import { authenticate, insufficientScope } from "../operators/Authentication.ts"
-import { OperatorTokens } from "../operators/OperatorTokens.ts"
+import { authenticate, authenticationServices, insufficientScope } from "../operators/Authentication.ts"
 
 /** Serves `routes` below `tasksPath`, to operators with the scopes of `scopesOf`. */
 export const layer = <E, R>(routes: Layer.Layer<never, E, R>) =>
@@ -25,7 +24,7 @@ const isRead = (method: string): boolean => method === "GET" || method === "HEAD
 
 const authorized = HttpRouter.middleware(
   Effect.gen(function* () {
-    const tokens = yield* OperatorTokens
+    const services = yield* authenticationServices
     const audit = yield* Audit
     const admit = Effect.gen(function* () {
       const operator = yield* authenticate
@@ -33,7 +32,7 @@ const authorized = HttpRouter.middleware(
       const required = scopesOf(method)
       if (!allows(operator.scopes, required)) return yield* insufficientScope(required)
       if (!isRead(method)) yield* Effect.provideService(record(audit, { method, path: url }), Operator, operator)
-    }).pipe(Effect.provideService(OperatorTokens, tokens))
+    }).pipe(Effect.provideContext(services))
     return (httpEffect) =>
       Effect.flatMap(requestId, (id) =>
         Effect.matchEffect(Effect.provideService(admit, RequestId, id), {

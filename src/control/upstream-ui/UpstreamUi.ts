@@ -19,7 +19,7 @@ import type { Vault } from "../../state/Vault.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { allows, type Scope } from "../api/schema/Security.ts"
 import { overloadedError, toResponse } from "../http/ErrorResponses.ts"
-import { authenticate, insufficientScope } from "../operators/Authentication.ts"
+import { authenticateToken, insufficientScope } from "../operators/Authentication.ts"
 import { AuthSettings } from "../operators/AuthSettings.ts"
 import type { OperatorTokens } from "../operators/OperatorTokens.ts"
 import { storedRows, toStoreFailures } from "../store/Rows.ts"
@@ -63,7 +63,7 @@ export const layer: Layer.Layer<
 
 const proxyRequest = Effect.fnUntraced(function* (paths: UpstreamUiPaths.UpstreamUiPaths) {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const { scopes } = yield* authenticate
+  const { scopes } = yield* authenticateToken
   if (!allows(scopes, [requiredScope])) return yield* insufficientScope([requiredScope])
   const target = paths.upstreamTarget(request.url)
   if (target === undefined) return yield* new ControlError("not_found", "There is nothing at this path.")

@@ -26,24 +26,6 @@ export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies =
 const parseSetCookie = (setCookie: string): ReadonlyArray<Cookies.Cookie> =>
   Object.values(Cookies.fromSetCookie(setCookie.replace(/[\t ]+/g, " ")).cookies)
 
-/** Cookies of the same name may belong to this host, to this host as a domain, or to its parent domains. */
-const maxSessionCookies = 4
-
-/**
- * Returns the cookies that may contain the session, the likeliest first. Without TLS, scripts of the upstream's pages
- * can set cookies with this name for a longer path or a domain. Such cookies must not lock the operator out. Browsers
- * send longer paths first (RFC 6265 §5.4). The session's path is `/`, so the last cookies are the likeliest.
- */
-export const sessionCandidates = (header: string | undefined, name: string): ReadonlyArray<string> =>
-  (header ?? "")
-    .split(";")
-    .flatMap((pair) => {
-      const text = pair.trim()
-      return text.startsWith(`${name}=`) ? [text.slice(name.length + 1)] : []
-    })
-    .slice(-maxSessionCookies)
-    .reverse()
-
 export const forUpstream = (header: string | undefined): string | undefined => {
   const upstreamCookies = (header ?? "").split(";").flatMap((pair) => {
     const text = pair.trim()

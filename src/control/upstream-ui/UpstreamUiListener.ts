@@ -10,6 +10,7 @@ import { allows } from "../api/schema/Security.ts"
 import { toResponse } from "../http/ErrorResponses.ts"
 import { insufficientScope } from "../operators/Authentication.ts"
 import type { AuthSettings } from "../operators/AuthSettings.ts"
+import { sessionCandidates, sessionCookie } from "../session/SessionCookie.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 import { forwardToUpstream, requiredScope, upstreamFailure } from "./UpstreamUi.ts"
 import * as UpstreamUiCookies from "./UpstreamUiCookies.ts"
@@ -46,23 +47,11 @@ export const layer = (
     })
   )
 
-const isSecure = (origin: string): boolean => origin.startsWith("https:")
-
-/** With TLS, the prefix `__Host-` keeps other hosts and plain HTTP connections from setting this cookie. */
-const sessionCookie = (origin: string) => ({
-  name: `${isSecure(origin) ? "__Host-" : ""}svc_upstream_ui_session`,
-  options: {
-    httpOnly: true,
-    sameSite: "strict",
-    path: "/",
-    maxAge: sessionLifetime,
-    secure: isSecure(origin)
-  } as const
-})
+const cookieOf = (origin: string) => sessionCookie(origin, "svc_upstream_ui_session", sessionLifetime)
 
 const findSession = Effect.fnUntraced(function* (headers: HeaderFields, origin: string) {
   const sessions = yield* UpstreamUiSessions
-  for (const id of UpstreamUiCookies.sessionCandidates(headers["cookie"], sessionCookie(origin).name)) {
+  for (const id of sessionCandidates(headers["cookie"], cookieOf(origin).name)) {
     const session = yield* sessions.find(id)
     if (Option.isSome(session)) return session
   }
@@ -74,7 +63,7 @@ const openSession = Effect.fnUntraced(function* (origin: string) {
   const { headers, url } = yield* HttpServerRequest.HttpServerRequest
   const sessions = yield* UpstreamUiSessions
   if (!isOwnRequest("GET", headers, origin)) return yield* crossOrigin
-  const { name, options } = sessionCookie(origin)
+  const { name, options } = cookieOf(origin)
   const code = new URLSearchParams(url.slice(openingPath.length)).get("code")
   const id = code === null ? Option.none() : yield* sessions.redeem(code)
   if (Option.isSome(id))

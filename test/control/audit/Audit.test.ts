@@ -421,21 +421,25 @@ const scenarios = {
 
 /**
  * The rotation of the own token is tested below, configuration as code in Configuration tests of its own, all routes
- * with the other settings, the link to the upstream's UI where there is a listener for it.
+ * with the other settings, the link to the upstream's UI where there is a listener for it, an import of prices with the
+ * price book, and sessions with signing in.
  */
 const elsewhere = [
   "operator-token.rotate",
   "configuration.plan",
   "configuration.apply",
   "routes.config",
-  "upstream-ui.open"
+  "upstream-ui.open",
+  "model-prices.import",
+  "session.create",
+  "session.end"
 ]
 /** They ask with a body, or ask others, and change nothing that operators decide. */
 const asking = new Set(["studio.test", "service-import.preview", "service-openapi.preview"])
 
 const mutations = mutating()
 
-it("nothing in src/control writes around it, but the first token and the notes of a key's and a token's use", () => {
+it("nothing in src/control writes around it, but the first token and the notes of a key's, a token's and a session's use", () => {
   const directory = new URL("../../../src/control/", import.meta.url)
   const around = readdirSync(directory, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") && name !== "audit/Audit.ts")
@@ -448,7 +452,8 @@ it("nothing in src/control writes around it, but the first token and the notes o
   assert.deepStrictEqual(around, [
     "keys/KeyAuthentication.ts: UPDATE api_keys",
     "operators/OperatorTokens.ts: INSERT INTO operator_tokens",
-    "operators/OperatorTokens.ts: UPDATE operator_tokens"
+    "operators/OperatorTokens.ts: UPDATE operator_tokens",
+    "session/Sessions.ts: UPDATE operator_sessions"
   ])
 })
 

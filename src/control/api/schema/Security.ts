@@ -92,7 +92,7 @@ export class Operator extends Context.Service<
   }
 >()("svc/control/Operator") {}
 
-/** Authenticates `Authorization: Bearer op_live_…` before the rest of the request is read. */
+/** Authenticates `Authorization: Bearer op_live_…`, or a session cookie, before the rest of the request is read. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: Operator }>()(
   "svc/control/Authorization",
   {
@@ -102,6 +102,9 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
       "malformed_authorization",
       "invalid_operator_token",
       "disabled_operator_token",
+      "invalid_session",
+      "cross_origin_request",
+      "missing_csrf_header",
       "insufficient_operator_scope",
       "invalid_request",
       "store_unavailable"
@@ -122,7 +125,10 @@ export class KeyHolder extends Context.Service<
   }
 >()("svc/control/KeyHolder") {}
 
-/** Authenticates `Authorization: Bearer rk_live_…` or `x-api-key: rk_live_…` before the rest of the request is read. */
+/**
+ * Authenticates `Authorization: Bearer rk_live_…`, `x-api-key: rk_live_…` or a session cookie before the rest of the
+ * request is read.
+ */
 export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization, { provides: KeyHolder }>()(
   "svc/control/KeyAuthorization",
   {
@@ -134,6 +140,9 @@ export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization
       "disabled_virtual_key",
       "revoked_virtual_key",
       "expired_virtual_key",
+      "invalid_session",
+      "cross_origin_request",
+      "missing_csrf_header",
       "invalid_request",
       "store_unavailable"
     )

@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ControlApi } from "../api/ControlApi.ts"
+import { SignIn } from "../sign-in/SignIn.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "session",
+  Effect.fn(function* (handlers) {
+    const { show, signIn, signOut } = yield* SignIn
+    return handlers.handleAll({
+      create: ({ payload }) => signIn(payload.token),
+      show: () => show,
+      end: () => signOut
+    })
+  })
+)

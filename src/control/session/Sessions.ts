@@ -1,0 +1,157 @@
+import { randomBytes } from "node:crypto"
+import { Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Database } from "../../services/Database.ts"
+import * as Secret from "../../state/Secret.ts"
+import { Timestamp } from "../api/schema/Fields.ts"
+import { Scope } from "../api/schema/Security.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
+import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { lifetime } from "./PresentedSession.ts"
+
+/** The most sessions of one token or key, and of all. A new session replaces the one that was unused for longest. */
+const maxPerOwner = 20
+const maxInTotal = 10_000
+
+/** All changes to the number of sessions take this advisory lock. */
+const lock = 5_417_283_692n
+
+export type SessionOwner =
+  | { readonly _tag: "OperatorToken"; readonly id: string }
+  | { readonly _tag: "GatewayKey"; readonly id: string }
+
+export interface Session {
+  readonly id: string
+  readonly owner: SessionOwner
+  readonly name: string
+  /** The current scopes of the operator token. A gateway key has none. */
+  readonly scopes: ReadonlyArray<Scope>
+  /** The SHA-256 of the secret that started the session, in hex. */
+  readonly secretDigest: string
+  readonly expiresAt: DateTime.Utc
+}
+
+/**
+ * Stores the sessions of browsers in the database, by hash, so that every process knows them. A session ends with its
+ * token or key, with the secret that started it, and when it was not used for 12 hours.
+ */
+export class Sessions extends Context.Service<
+  Sessions,
+  {
+    readonly create: (
+      owner: SessionOwner,
+      secret: Redacted.Redacted
+    ) => Effect.Effect<Redacted.Redacted, StoreFailure, Actor>
+    /** Finds the first of `values` that is a session, and extends it. */
+    readonly find: (values: ReadonlyArray<string>) => Effect.Effect<Option.Option<Session>, StoreFailure>
+    readonly end: (session: Session) => Effect.Effect<void, StoreFailure, Actor>
+  }
+>()("svc/control/Sessions") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Sessions, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+
+  const create = Effect.fn("Sessions.create")((owner: SessionOwner, secret: Redacted.Redacted) =>
+    audit.mutate(function* ({ write }) {
+      const now = yield* DateTime.now
+      const value = Redacted.make(randomBytes(32).toString("base64url"))
+      yield* write`SELECT pg_advisory_xact_lock(${lock})`
+      yield* write`DELETE FROM operator_sessions WHERE expires_at <= ${DateTime.toDateUtc(now)}`
+      yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
+        WHERE coalesce(token_id, key_id) = ${owner.id} ORDER BY used_at DESC OFFSET ${maxPerOwner - 1})`
+      yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
+        ORDER BY used_at DESC OFFSET ${maxInTotal - 1})`
+      const [row] = yield* write<{ readonly id: string }>`INSERT INTO operator_sessions ${sql.insert({
+        session_hash: Secret.digest(value),
+        token_id: owner._tag === "OperatorToken" ? owner.id : null,
+        key_id: owner._tag === "GatewayKey" ? owner.id : null,
+        secret_hash: Secret.digest(secret),
+        created_at: DateTime.toDateUtc(now),
+        used_at: DateTime.toDateUtc(now),
+        expires_at: DateTime.toDateUtc(DateTime.addDuration(now, lifetime))
+      })} RETURNING id`
+      return {
+        result: value,
+        auditAction: { target: "session", action: "sessions:sign_in" },
+        targetId: row?.id ?? "",
+        snapshots: yield* snapshots(null, { of: owner._tag, id: owner.id, created_at: now }),
+        changes: []
+      }
+    })
+  )
+
+  const findOne = Effect.fnUntraced(function* (value: string, now: DateTime.Utc) {
+    const at = DateTime.toDateUtc(now)
+    return yield* sessionRows.first(sql`
+      SELECT s.id, s.token_id, s.key_id, encode(s.secret_hash, 'hex') AS secret_digest, s.created_at, s.used_at,
+        coalesce(t.name, k.name, k.key_prefix) AS name, coalesce(t.scopes, '{}') AS scopes
+      FROM operator_sessions s LEFT JOIN operator_tokens t ON t.id = s.token_id LEFT JOIN api_keys k ON k.id = s.key_id
+      WHERE s.session_hash = decode(${Secret.digestHex(value)}, 'hex') AND s.expires_at > ${at}
+        AND ((t.token_hash = s.secret_hash AND NOT t.disabled AND t.revoked_at IS NULL
+            AND coalesce(t.expires_at > now(), true))
+          OR ((k.key_hash = s.secret_hash OR (k.previous_key_hash = s.secret_hash AND k.previous_key_expires_at > now()))
+            AND NOT k.disabled AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)))`)
+  })
+
+  /** Runs at most once a minute for each session. A failure is ignored, because the request does not need it. */
+  const extend = (id: string, now: DateTime.Utc) =>
+    Effect.ignore(sql`UPDATE operator_sessions SET used_at = ${DateTime.toDateUtc(now)},
+      expires_at = ${DateTime.toDateUtc(DateTime.addDuration(now, lifetime))} WHERE id = ${id}`)
+
+  return Sessions.of({
+    create,
+    find: Effect.fn("Sessions.find")(function* (values) {
+      const now = yield* DateTime.now
+      for (const value of values) {
+        const row = yield* findOne(value, now)
+        if (row === undefined) continue
+        const isDue = DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(row.used_at, noteInterval))
+        if (isDue) yield* extend(row.id, now)
+        return Option.some(toSession(row, isDue ? now : row.used_at))
+      }
+      return Option.none()
+    }, toStoreFailures),
+    end: Effect.fn("Sessions.end")(({ id, owner }) =>
+      audit.mutate(function* ({ write }) {
+        yield* write`DELETE FROM operator_sessions WHERE id = ${id}`
+        return {
+          result: undefined,
+          auditAction: { target: "session", action: "sessions:sign_out" },
+          targetId: id,
+          snapshots: yield* snapshots({ of: owner._tag, id: owner.id, created_at: yield* DateTime.now }, null),
+          changes: []
+        }
+      })
+    )
+  })
+})
+
+const noteInterval = Duration.minutes(1)
+
+const Row = Schema.Struct({
+  id: Schema.String,
+  token_id: Schema.NullOr(Schema.String),
+  key_id: Schema.NullOr(Schema.String),
+  secret_digest: Schema.String,
+  name: Schema.String,
+  /** Scopes that only a newer version knows are ignored. */
+  scopes: Schema.Array(Schema.String),
+  created_at: Schema.DateTimeUtcFromDate,
+  used_at: Schema.DateTimeUtcFromDate
+})
+const sessionRows = storedRows(Row, { table: "operator_sessions", key: ["id"] })
+const isScope = Schema.is(Scope)
+
+const toSession = (row: typeof Row.Type, usedAt: DateTime.Utc): Session => ({
+  id: row.id,
+  owner:
+    row.token_id === null ? { _tag: "GatewayKey", id: row.key_id ?? "" } : { _tag: "OperatorToken", id: row.token_id },
+  name: row.name,
+  scopes: row.scopes.filter(isScope),
+  secretDigest: row.secret_digest,
+  expiresAt: DateTime.addDuration(usedAt, lifetime)
+})
+
+const snapshots = Snapshots.of(Schema.Struct({ of: Schema.String, id: Schema.String, created_at: Timestamp }))

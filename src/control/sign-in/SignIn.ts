@@ -1,0 +1,152 @@
+import { Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { isWellFormed, keyPrefix, operatorTokenPrefix } from "../../state/Secret.ts"
+import type { SignedIn } from "../api/SessionApi.ts"
+import { ControlError, type Refused, type RequestId } from "../api/schema/Errors.ts"
+import { Operator } from "../api/schema/Security.ts"
+import { transformResponse } from "../http/ResponseTransform.ts"
+import { type KeyRefused, PresentedKeys } from "../keys/KeyAuthentication.ts"
+import { callerOf, findToken } from "../operators/Authentication.ts"
+import { OperatorTokens } from "../operators/OperatorTokens.ts"
+import { ControlOrigin } from "../session/ControlOrigin.ts"
+import {
+  cookieOf,
+  crossOrigin,
+  csrfHeader,
+  csrfOf,
+  isNotCrossOrigin,
+  presentedSessions
+} from "../session/PresentedSession.ts"
+import * as SessionCookie from "../session/SessionCookie.ts"
+import { type Session, type SessionOwner, Sessions } from "../session/Sessions.ts"
+import type { StoreFailure } from "../store/Rows.ts"
+
+type Request = HttpServerRequest.HttpServerRequest | RequestId
+
+type SignInRefused =
+  | KeyRefused
+  | Refused<"malformed_authorization" | "invalid_operator_token" | "disabled_operator_token" | "cross_origin_request">
+
+/** Signs browsers in and out. The responses set and remove the session cookie. */
+export class SignIn extends Context.Service<
+  SignIn,
+  {
+    readonly signIn: (token: Redacted.Redacted) => Effect.Effect<SignedIn, SignInRefused | StoreFailure, Request>
+    readonly show: Effect.Effect<
+      SignedIn,
+      Refused<"invalid_session" | "cross_origin_request" | "missing_csrf_header"> | StoreFailure,
+      Request
+    >
+    readonly signOut: Effect.Effect<
+      void,
+      Refused<"cross_origin_request" | "missing_csrf_header"> | StoreFailure,
+      Request
+    >
+  }
+>()("svc/control/SignIn") {
+  static readonly layer = Layer.suspend(() => Layer.effect(SignIn, make))
+}
+
+const make = Effect.gen(function* () {
+  const sessions = yield* Sessions
+  const tokens = yield* OperatorTokens
+  const keys = yield* PresentedKeys
+  const origin = yield* ControlOrigin
+
+  const setCookie = (value: string, maxAge?: Duration.Duration) => {
+    const { name, options } = cookieOf(origin, maxAge)
+    return transformResponse((response) => HttpServerResponse.setCookieUnsafe(response, name, value, options))
+  }
+
+  const ownerOf = Effect.fnUntraced(function* (token: Redacted.Redacted) {
+    const raw = Redacted.value(token)
+    if (isWellFormed(operatorTokenPrefix, raw)) {
+      const { id, scopes } = yield* Effect.provideService(findToken(token), OperatorTokens, tokens)
+      return { owner: { _tag: "OperatorToken", id } satisfies SessionOwner, scopes, tokenId: id }
+    }
+    if (!isWellFormed(keyPrefix, raw)) return yield* malformed
+    const { keyId } = yield* keys.authenticate(token)
+    return { owner: { _tag: "GatewayKey", id: keyId } satisfies SessionOwner, scopes: [], tokenId: null }
+  })
+
+  /** The session that the browser had ends, also if another page of this host has set it. */
+  const endPrevious = Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const previous = yield* sessions.find(SessionCookie.sessionCandidates(headers["cookie"], cookieOf(origin).name))
+    if (Option.isSome(previous)) yield* sessions.end(previous.value)
+  })
+
+  const present = Effect.gen(function* () {
+    const values = yield* Effect.provideService(presentedSessions, ControlOrigin, origin)
+    for (const value of values) {
+      const session = yield* sessions.find([value])
+      if (Option.isSome(session)) return Option.some({ value, session: session.value })
+    }
+    return Option.none()
+  })
+
+  const asOperator = <A, E, R>(operator: Omit<Operator["Service"], "ip" | "userAgent">, work: Effect.Effect<A, E, R>) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+      Effect.provideService(work, Operator, { ...operator, ...callerOf(headers) })
+    )
+
+  return SignIn.of({
+    signIn: Effect.fn("SignIn.signIn")(function* (token) {
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      // Otherwise another site could sign a browser in as somebody else.
+      if (!isNotCrossOrigin(headers, origin)) return yield* crossOrigin
+      const { owner, scopes, tokenId } = yield* ownerOf(token)
+      return yield* asOperator(
+        { tokenId, scopes },
+        Effect.gen(function* () {
+          yield* endPrevious
+          const value = Redacted.value(yield* sessions.create(owner, token))
+          const session = yield* sessions.find([value])
+          if (Option.isNone(session)) return yield* endedMeanwhile
+          yield* setCookie(value)
+          return signedIn(value, session.value)
+        })
+      )
+    }),
+
+    show: Effect.gen(function* () {
+      const presented = yield* present
+      if (Option.isNone(presented)) return yield* nobody
+      return signedIn(presented.value.value, presented.value.session)
+    }).pipe(Effect.withSpan("SignIn.show")),
+
+    signOut: Effect.gen(function* () {
+      const presented = yield* present
+      if (Option.isSome(presented)) {
+        const { owner, scopes } = presented.value.session
+        const tokenId = owner._tag === "OperatorToken" ? owner.id : null
+        yield* asOperator({ tokenId, scopes }, sessions.end(presented.value.session))
+      }
+      yield* setCookie("", Duration.zero)
+    }).pipe(Effect.withSpan("SignIn.signOut"))
+  })
+})
+
+const signedIn = (value: string, { expiresAt, name, owner, scopes }: Session): SignedIn => ({
+  kind: owner._tag === "OperatorToken" ? "operator_token" : "gateway_key",
+  name,
+  scopes: owner._tag === "OperatorToken" ? scopes : ["self"],
+  expires_at: DateTime.toUtc(expiresAt),
+  csrf: { header: csrfHeader, value: csrfOf(value) }
+})
+
+const malformed = new ControlError(
+  "malformed_authorization",
+  `token must be a whole operator token (${operatorTokenPrefix}…) or gateway key (${keyPrefix}…).`,
+  { param: "token" }
+)
+
+const endedMeanwhile = new ControlError(
+  "disabled_operator_token",
+  "The token was rotated or revoked meanwhile. Use another token."
+)
+
+const nobody = new ControlError(
+  "invalid_session",
+  "Nobody is signed in here, or the session has ended. Sign in with POST /admin-ui/session."
+)
