@@ -39,7 +39,7 @@ export interface UsageEstimate {
   /** `inputTokens` plus the assumed output. Only the assumed part is reduced to fit a smaller limit. */
   readonly tokens: number
   readonly nanos: number
-  /** True if `nanos` is the flat cost of a request without a known price. */
+  /** True if `nanos` is the flat cost, or that of the dearest price, of a request without a known price. */
   readonly nanosEstimated: boolean
 }
 

@@ -10,7 +10,7 @@ export const modelOfEvent = "CASE WHEN model_known IS FALSE THEN 'other' ELSE mo
 /** SQL: a response that failed after its status was sent counts as 502. */
 export const statusOfEvent = "CASE WHEN status_code < 400 AND error_code IS NOT NULL THEN 502 ELSE status_code END"
 
-/** SQL: true if the event was charged the flat cost, because its model has no price. */
+/** SQL: true if the event was charged the flat cost or the dearest price, because its model has no price. */
 export const unpricedEvent = "cost_source = 'route_default'"
 
 export const summands = [

@@ -40,7 +40,7 @@ export const unbilled: Bill = {
   settled: { tokens: 0, nanos: 0 }
 }
 
-/** Bills the cost that the upstream reports, else the operator's price for the tokens, else a flat cost. */
+/** Bills the cost that the upstream reports, else the operator's price for the tokens, else as `unpriced_models` says. */
 export const bill = (
   accounting: Accounting,
   facts: Facts,

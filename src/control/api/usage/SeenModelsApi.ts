@@ -39,6 +39,6 @@ export const SeenModelsApi = HttpApiGroup.make("models")
       .annotateMerge(operation("List the models of the last 30 days", "usage:read"))
       .annotate(
         OpenApi.Description,
-        "The most used come first. `priced=false` lists models whose requests are charged a flat cost, or refused, for want of a price."
+        "The most used come first. `priced=false` lists models whose requests are charged as `unpriced_models` says, or refused, for want of a price."
       )
   )

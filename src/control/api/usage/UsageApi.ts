@@ -92,7 +92,7 @@ export const UsageSummary = Schema.Struct({
   budget_denial_count: Schema.Int,
   guardrail_block_count: Schema.Int,
   expensive_request_count: Schema.Int,
-  /** The number of requests that cost $0.01 because their model has no price. Older summaries omit this field. */
+  /** The number of requests that were charged as `unpriced_models` says. Older summaries omit this field. */
   unpriced_request_count: Schema.Int
 }).annotate({ identifier: "UsageSummary" })
 export type UsageSummary = typeof UsageSummary.Type
