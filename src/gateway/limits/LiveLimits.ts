@@ -23,9 +23,9 @@ interface Crossing {
   readonly percent: number
 }
 
-/** Returns the parts that `amount` has crossed, for a counter that is now at `used`. */
-export const crossed = (limit: number, used: number, amount: number): ReadonlyArray<number> =>
-  parts.filter((percent) => used * 100 >= limit * percent && (used - amount) * 100 < limit * percent)
+/** True if `amount` has crossed the part, for a counter that is now at `used`. */
+export const isCrossed = (percent: number, limit: number, used: number, amount: number): boolean =>
+  used * 100 >= limit * percent && (used - amount) * 100 < limit * percent
 
 /**
  * Each part of a limit is told once in its window, by the first process that notices: counters also fall, when
@@ -40,7 +40,13 @@ export const make: Effect.Effect<LiveLimits, never, Redis | Scope.Scope> = Effec
   const tell = ({ percent, reading }: Crossing, at: number) =>
     feed.add(`crossed_${percent}`, () => describe(reading, percent, at))
 
+  const noted = new Set<string>()
+
   const note = (reading: MeterReading, percent: number) => {
+    const name = `${percent}:${reading.meter.key}`
+    if (noted.has(name)) return
+    if (noted.size >= mostNoted) noted.clear()
+    noted.add(name)
     const crossing = { reading, percent }
     if (!Queue.offerUnsafe(waiting, crossing)) tell(crossing, clock.currentTimeMillisUnsafe())
   }
@@ -70,7 +76,9 @@ export const make: Effect.Effect<LiveLimits, never, Redis | Scope.Scope> = Effec
     },
     admitted: (readings, amounts) => {
       for (const [at, reading] of readings.entries()) {
-        for (const percent of crossed(reading.meter.limit, reading.used, amounts[at] ?? 0)) note(reading, percent)
+        for (const percent of parts) {
+          if (isCrossed(percent, reading.meter.limit, reading.used, amounts[at] ?? 0)) note(reading, percent)
+        }
       }
     },
     refused: ({ reading, wanted }) => {
@@ -95,5 +103,8 @@ const amountOf = ({ unit }: Meter, units: number): number => (unit === "nanos" ?
 
 /** More crossings than these are told without a comparison with those of other processes. */
 const mostWaiting = 128
+
+/** What this process remembers, so that it does not ask Redis for each refused request. */
+const mostNoted = 5_000
 
 const longestMemoryMs = 86_400_000
