@@ -48,14 +48,14 @@ export const watch = <E, R>({
     let progress: string | undefined
 
     const turn = Effect.gen(function* () {
-      const held = yield* redis.run(LiveScripts.hold, [lease, progressKey], [owner, leaseMs])
+      const held = yield* redis.run(LiveScripts.hold, [lease, progressKey], [owner, leaseMs, progressMs])
       if (held._tag === "Elsewhere") return
       if (held._tag === "Begun") progress = held.progress
       const step = yield* advance(progress)
       for (const { detail, kind } of step.changes) feed.add(kind, () => detail)
       if (step.progress === progress) return
       progress = step.progress
-      yield* redis.command("SET", progressKey, step.progress, "PX", leaseMs)
+      yield* redis.command("SET", progressKey, step.progress, "PX", progressMs)
     }).pipe(
       Effect.catchCause((cause) =>
         logFailure((suppressed) =>
@@ -70,3 +70,6 @@ export const watch = <E, R>({
 
 /** Another process takes over after this time. */
 const leaseMs = 5_000
+
+/** The progress outlives the lease, so that the next process continues from there. */
+const progressMs = 3 * leaseMs

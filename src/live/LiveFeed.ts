@@ -119,8 +119,8 @@ const sendEveryMs = 250
 export const askEveryMs = 500
 
 /** The occurrences of one kind that a batch describes. A batch is at most a few kilobytes. */
-const detailsPerBatch = 8
+const detailsPerBatch = 5
 
 /** Redis keeps about this many batches of a topic, and none for longer than the time to live. */
-export const keptBatches = 4_000
+export const keptBatches = 3_000
 const batchTtlMs = 300_000

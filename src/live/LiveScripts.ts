@@ -64,7 +64,7 @@ return followed`,
 }
 
 /**
- * KEYS: lease, progress. ARGV: owner, milliseconds to live. Returns `undefined` if another owner has the lease. Returns
+ * KEYS: lease, progress. ARGV: owner, milliseconds that the lease and the progress live. Returns `undefined` if another owner has the lease. Returns
  * the progress of the earlier owner, or an empty text, to a new owner. Returns "kept" to an owner that had it already.
  */
 export const hold: Script<Lease> = {
@@ -75,13 +75,13 @@ if redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') then
 end
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {0, ''} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[2], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return {2, ''}`,
-  step: (call, [lease = "", progress = ""], [owner = "", ttl = ""]) => {
+  step: (call, [lease = "", progress = ""], [owner = "", ttl = "", progressTtl = ""]) => {
     if (call("SET", lease, owner, "PX", ttl, "NX") !== null) return [1, call("GET", progress) ?? ""]
     if (call("GET", lease) !== owner) return [0, ""]
     call("PEXPIRE", lease, ttl)
-    call("PEXPIRE", progress, ttl)
+    call("PEXPIRE", progress, progressTtl)
     return [2, ""]
   },
   decode: (reply) => {

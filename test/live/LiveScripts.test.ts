@@ -52,7 +52,7 @@ const play = (redis: Redis["Service"], run: string, action: Action) => {
       case "Forget":
         return redis.command("DEL", key(action.topic))
       case "Hold":
-        return redis.run(LiveScripts.hold, [key("lease"), key("progress")], [action.owner, 60_000])
+        return redis.run(LiveScripts.hold, [key("lease"), key("progress")], [action.owner, 60_000, 90_000])
       case "Progress":
         return redis.command("SET", key("progress"), action.text)
       case "Release":
