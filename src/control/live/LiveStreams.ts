@@ -97,18 +97,26 @@ const make = Effect.fnUntraced(function* ({
   const checkCredentials = (listeners: ReadonlyArray<LiveListener>) => {
     const scopes = listeners[0] && scopesOf.get(listeners[0])
     if (scopes === undefined) return Effect.void
-    return Effect.matchEffect(scopes, {
-      onFailure: ({ code, message }) =>
+    return scopes.pipe(
+      Effect.map((scopes) => {
+        const lost = listeners.filter(({ topics }) => !topics.every((topic) => LiveTopics.mayFollow(scopes, topic)))
+        return { listeners: lost, message: scopesLost }
+      }),
+      Effect.catch(({ code, message }) =>
+        Effect.succeed({ listeners: unansweredCodes.has(code) ? [] : listeners, message })
+      ),
+      Effect.timeout(checkTimeout),
+      Effect.flatMap(({ listeners, message }) =>
         Effect.sync(() => {
-          if (!unansweredCodes.has(code)) for (const listener of listeners) listener.end(message)
-        }),
-      onSuccess: (scopes) =>
-        Effect.sync(() => {
-          for (const listener of listeners) {
-            if (!listener.topics.every((topic) => LiveTopics.mayFollow(scopes, topic))) listener.end(scopesLost)
-          }
+          for (const listener of listeners) listener.end(message)
         })
-    })
+      ),
+      Effect.catchCause((cause) =>
+        logFailure((suppressed) =>
+          Effect.logWarning(`The credentials of live streams could not be checked again${suppressed}`, cause)
+        )
+      )
+    )
   }
 
   yield* Effect.suspend(() =>
@@ -207,6 +215,7 @@ const frameEveryMs = 250
 
 /** A stream of revoked credentials ends within this time. */
 const checkEveryMs = 2_000
+const checkTimeout = "5 seconds"
 
 const keepaliveMs = 15_000
 
