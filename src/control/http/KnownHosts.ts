@@ -26,7 +26,7 @@ export const KnownHosts = HttpRouter.middleware(
   { global: true }
 )
 
-const needsToken = /^\/admin-ui\/(?:admin|v1|upstream-ui|tasks|find|live|session)(?:[/?]|$)/
+const needsToken = /^\/admin-ui\/(?:admin|v1|upstream-ui|tasks|find|live)(?:[/?]|$)/
 
 /** A page can omit or change all of these headers except `Accept-Language`. The browser itself adds that header. */
 const isBrowser = (headers: Headers.Headers): boolean =>
