@@ -99,10 +99,10 @@ const make = Effect.gen(function* () {
       return yield* asOperator(
         { tokenId, scopes },
         Effect.gen(function* () {
-          yield* endPrevious
           const value = Redacted.value(yield* sessions.create(owner, token))
           const session = yield* sessions.find([value])
           if (Option.isNone(session)) return yield* endedMeanwhile
+          yield* endPrevious
           yield* setCookie(value)
           return signedIn(value, session.value)
         })

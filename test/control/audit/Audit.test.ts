@@ -422,7 +422,7 @@ const scenarios = {
 /**
  * The rotation of the own token is tested below, configuration as code in Configuration tests of its own, all routes
  * with the other settings, the link to the upstream's UI where there is a listener for it, an import of prices with the
- * price book, and sessions with signing in.
+ * price book, sessions with signing in, and the rotation by a key's holder with what else holders may do.
  */
 const elsewhere = [
   "operator-token.rotate",
@@ -432,7 +432,8 @@ const elsewhere = [
   "upstream-ui.open",
   "model-prices.import",
   "session.create",
-  "session.end"
+  "session.end",
+  "me.rotate"
 ]
 /** They ask with a body, or ask others, and change nothing that operators decide. */
 const asking = new Set(["studio.test", "service-import.preview", "service-openapi.preview"])
