@@ -339,8 +339,12 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     return operation && { operation, family: target.family, model, streams: facts.stream, parameters }
   }
 
-  /** Returns a filter that removes models that the key may not use from a model list. `undefined` if none is needed. */
+  /**
+   * Returns a filter that removes models that the key may not use from a model list. `undefined` if none is needed, and in
+   * direct mode, which reads no response.
+   */
   #modelFilter(): BufferedResponse.ResponseInspector | undefined {
+    if (this.target.config.mode !== "managed_by_gateway") return undefined
     const isRestricted = this.effective.policy.allowed_models._tag === "Allow" || this.#modelLayers().size > 0
     if (!isRestricted || this.target.model !== undefined) return undefined
     return {

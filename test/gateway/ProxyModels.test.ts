@@ -69,6 +69,20 @@ layer(Proxy.database)("The list of models", (it) => {
     })
   )
 
+  it.effect(
+    "comes as it is where operators put its route into direct mode, also for a key that may use some of them",
+    () =>
+      Effect.gen(function* () {
+        const gateway = yield* Proxy.make({
+          upstream: Upstream.json(list),
+          configured: Proxy.configureRoute("models", { mode: "direct_upstream_passthrough" })
+        })
+        const key = yield* Proxy.issueKey({ allowed_models: ["gpt-5"] })
+        const { text } = yield* gateway.ask({ method: "GET", target: "/v1/models", headers: key.headers })
+        assert.strictEqual(text, JSON.stringify(list))
+      })
+  )
+
   it.effect("passes what is no list, and an upstream's refusal", () =>
     Effect.gen(function* () {
       const policy = { allowed_models: ["gpt-5"] }
