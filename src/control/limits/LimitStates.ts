@@ -5,10 +5,13 @@ import type { Redis, RedisError } from "../../services/Redis.ts"
 import * as CounterReadings from "../../state/limits/CounterReadings.ts"
 import * as Meters from "../../state/limits/Meters.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
+import type { KeysQuery, ListedKey } from "../api/keys/KeysApi.ts"
 import type { LimitScopeName, LimitState, LimitStatePage, LimitStateQuery } from "../api/limits/LimitsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isId, type SortedCursor } from "../api/schema/Fields.ts"
+import { Keys } from "../keys/Keys.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
+import type { Page } from "../store/Paging.ts"
 import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import * as BindingLimits from "./BindingLimits.ts"
 import * as LimitedKeys from "./LimitedKeys.ts"
@@ -27,6 +30,10 @@ export class LimitStates extends Context.Service<
   LimitStates,
   {
     readonly read: (query: LimitStateQuery) => Effect.Effect<StatePage, Failure>
+    /** A page of keys, without those that are far from their limits. It looks at as many keys as `limit` says. */
+    readonly keysNearLimit: (
+      query: Omit<KeysQuery, "near_limit">
+    ) => Effect.Effect<Page<ListedKey, SortedCursor>, StoreFailure>
     /** All limits that a request of the key may meet, the nearest to its maximum first. */
     readonly ofKey: (id: string) => Effect.Effect<ReadonlyArray<LimitState>, Failure>
   }
@@ -36,8 +43,12 @@ export class LimitStates extends Context.Service<
 
 const defaultLimit = 100
 
+/** A key is near a limit from this share on. */
+const nearShare = 0.8
+
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
+  const allKeys = yield* Keys
   const keys = LimitedKeys.make(sql)
   const policies = PolicyState.make(sql)
   const restore = yield* RestoredCounters.make
@@ -109,8 +120,25 @@ const make = Effect.gen(function* () {
     return { page, next }
   })
 
+  /** Returns the ids of the keys that have used most of a limit of a day or month. */
+  const nearLimit = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+    const found = yield* keys.findAll(ids)
+    const now = yield* DateTime.now
+    const layers = yield* policies.layersForOwners(found.map(({ key }) => ownerOf(key)))
+    const limits = found.map(({ key, name }) => ({ ...BindingLimits.ofKey(layers, key, now), name }))
+    const near = (yield* statesOf(limits, false)).filter(
+      ({ share, window }) => window !== "minute" && share !== null && share >= nearShare
+    )
+    return new Set(near.map(({ scope_id }) => scope_id))
+  })
+
   return LimitStates.of({
     ofKey,
+    keysNearLimit: Effect.fn("LimitStates.keysNearLimit")(function* (query) {
+      const page = yield* allKeys.list({ limit: defaultLimit, ...query })
+      const near = yield* nearLimit(page.rows.map(({ id }) => id))
+      return { ...page, rows: page.rows.filter(({ id }) => near.has(id)) }
+    }, toStoreFailures),
     read: Effect.fn("LimitStates.read")(function* (query) {
       yield* checkQuery(query)
       const { id = "", scope } = query

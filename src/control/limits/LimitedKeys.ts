@@ -18,7 +18,7 @@ export interface NamedKey {
 }
 
 /** Reading this many keys, their policies and their counters takes a fraction of a second. */
-export const keysPerPage = 1000
+export const keysPerPage = 500
 
 /** Of more layers with shared limits, only these are read. */
 const maxSharingLayers = 1000
@@ -37,6 +37,11 @@ export const make = (sql: SqlClient.SqlClient) => {
       Effect.map(
         keyRows.first(sql`SELECT ${columns} FROM api_keys k WHERE k.id = ${id}`),
         (row) => row && toNamedKey(row)
+      ),
+
+    findAll: (ids: ReadonlyArray<string>) =>
+      Effect.map(keyRows.all(sql`SELECT ${columns} FROM api_keys k WHERE k.id = ANY(${ids}::uuid[])`), (rows) =>
+        rows.map(toNamedKey)
       ),
 
     /** Returns usable keys that were used since `since`, the latest used first. */

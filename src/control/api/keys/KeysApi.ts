@@ -109,6 +109,8 @@ const KeysQuery = Schema.Struct({
   key_prefix: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^rk_live_.{8}$/, { expected: "the first 16 characters of a key" }))
   ),
+  /** Leaves out the keys that have used less than 80 % of each limit of days and months. `limit` then says how many are looked at. */
+  near_limit: Schema.optionalKey(Schema.Literals(["true", "false"])),
   sort_by: Schema.optionalKey(KeySort),
   sort_order: Schema.optionalKey(SortOrder),
   limit: Schema.optionalKey(PageLimit),
@@ -155,7 +157,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(operation("Find and list keys", "operators:manage"))
       .annotate(
         OpenApi.Description,
-        "`q` finds keys whose name, prefix, `owner_email` and tags have words that begin with each of its words. Other filters are exact matches. The list starts with the newest (`created_at`), the latest used (`last_used_at`), the next to expire (`expires_at`) or the dearest of this month (`spend`), unless `sort_order` reverses it."
+        "`q` finds keys whose name, prefix, `owner_email` and tags have words that begin with each of its words. Other filters are exact matches. The list starts with the newest (`created_at`), the latest used (`last_used_at`), the next to expire (`expires_at`) or the dearest of this month (`spend`), unless `sort_order` reverses it. With `near_limit=true` a page looks at `limit` keys and has those of them that have used 80 % or more of a limit of a day or month."
       )
       .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.get("get", "/:id", { params, success: Key }).annotateMerge(

@@ -3,7 +3,6 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { LayerKind } from "../../../policy/PolicyLayer.ts"
 import { limitFields } from "../../../policy/SharedLimits.ts"
 import { refusals } from "../schema/Errors.ts"
-import { bodyExample } from "../schema/Examples.ts"
 import { Cursor, Id, NextCursor, NextSortedCursor, PageLimit, SortedCursor, Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 
@@ -79,7 +78,7 @@ export const LimitsApi = HttpApiGroup.make("limits")
       .annotateMerge(operation("Show how far limits and budgets are used", "usage:read"))
       .annotate(
         OpenApi.Description,
-        "The limits nearest to their maximum come first. `key` shows all limits of a key and of the layers above it, `layer` those that the keys of a layer share. `project`, `team` and `all` show the shared limits and those of the usable keys that were used in this month. A page looks at up to 1,000 keys, the latest used first, and the next page at those before."
+        "The limits nearest to their maximum come first. `key` shows all limits of a key and of the layers above it, `layer` those that the keys of a layer share. `project`, `team` and `all` show the shared limits and those of the usable keys that were used in this month. A page looks at up to 500 keys, the latest used first, and the next page at those before."
       ),
     HttpApiEndpoint.post("raise", "/:key_id/raise", {
       params: ofKey,
@@ -91,9 +90,6 @@ export const LimitsApi = HttpApiGroup.make("limits")
       .annotate(
         OpenApi.Description,
         "Until then the named limits of the key are at least these, also where layers would narrow them; limits that layers share stay. Each must be higher than what is in force. What was counted stays counted, and at that time the former limits are back."
-      )
-      .annotateMerge(
-        bodyExample({ daily_budget_usd: 25, until: "2026-12-01T00:00:00Z", reason: "backfill of the search index" })
       ),
     HttpApiEndpoint.get("raises", "/:key_id/raises", {
       params: ofKey,

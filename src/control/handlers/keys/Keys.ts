@@ -4,6 +4,7 @@ import { ControlApi } from "../../api/ControlApi.ts"
 import type { KeyPatch, NewKey } from "../../api/keys/KeysApi.ts"
 import { allows, Operator, type Scope } from "../../api/schema/Security.ts"
 import { Keys } from "../../keys/Keys.ts"
+import { LimitStates } from "../../limits/LimitStates.ts"
 import { insufficientScope } from "../../operators/Authentication.ts"
 import { toPageResponse } from "../PageResponse.ts"
 
@@ -12,9 +13,11 @@ export const layer = HttpApiBuilder.group(
   "keys",
   Effect.fn(function* (handlers) {
     const keys = yield* Keys
+    const limits = yield* LimitStates
     return handlers.handleAll({
       create: ({ payload }) => Effect.andThen(requireCreateScopes(payload), keys.create(payload)),
-      list: ({ query }) => Effect.map(keys.list(query), toPageResponse),
+      list: ({ query: { near_limit, ...query } }) =>
+        Effect.map(near_limit === "true" ? limits.keysNearLimit(query) : keys.list(query), toPageResponse),
       get: ({ params }) => keys.get(params.id),
       update: ({ params, payload }) => Effect.andThen(requirePatchScopes(payload), keys.update(params.id, payload)),
       rotate: ({ params, payload }) => keys.rotate(params.id, payload?.grace_seconds ?? 0),
