@@ -99,6 +99,8 @@ const readUpstreamUi = (variables: Variables) => {
   return Option.map(boundTo, (address) => ({ address: { ...address, variable }, publicOrigin }))
 }
 
+const portalVariable = "SVC_PORTAL_BIND_ADDR"
+
 const isWildcardAddress = ({ host }: Address): boolean => host === "0.0.0.0" || /^[0:]+$/.test(host)
 
 const readStatusListener = (variables: Variables) => {
@@ -219,6 +221,11 @@ const readSettings = (variables: Variables) => {
     controlOrigin: variables.optional("GATEWAY_CONTROL_ORIGIN", Kinds.WebOrigin),
     /** The listener that serves the upstream's UI to browsers, and its public origin. */
     upstreamUi,
+    /** The listener with the view of holders of gateway keys alone. */
+    portal: Option.map(variables.optional(portalVariable, Kinds.Address), (address) => ({
+      ...address,
+      variable: portalVariable
+    })),
     /** The listener for statuses, dead letters and graphs. Without a token its address must be a loopback address. */
     ...readStatusListener(variables),
     /** The limit of open event streams, in total and per client address. */

@@ -19,6 +19,8 @@ export interface RunningGateway {
   readonly status: string
   /** Where browsers find the upstream's UI; empty without `GATEWAY_UPSTREAM_UI_BIND_ADDR`. */
   readonly ui: string
+  /** The listener for holders of keys; empty without `SVC_PORTAL_BIND_ADDR`. */
+  readonly portal: string
   /** Everything that it wrote so far, both streams. */
   readonly output: () => string
   readonly signal: (signal: NodeJS.Signals) => void
@@ -147,6 +149,7 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         control,
         status: listening(output(), "status") ?? "",
         ui: listening(output(), "ui") ?? "",
+        portal: listening(output(), "portal") ?? "",
         output,
         exited,
         signal: (signal) => void child.kill(signal),

@@ -18,7 +18,8 @@ export const layer = (settings: Settings, tasks: Option.Option<OperatedTasks>) =
   LiveStreams.drainFirst.pipe(
     Layer.provide(Option.match(tasks, { onNone: () => withoutTasks(settings), onSome: withTasks(settings) })),
     Layer.provide([upstreamUi(settings), Layer.succeed(ControlOrigin, settings.controlOrigin)]),
-    Layer.provide(LiveStreams.layer())
+    Layer.provide(LiveStreams.layer()),
+    Layer.merge(portal(settings))
   )
 
 const withoutTasks = (settings: Settings) => listener(HttpRouter.serve(ControlApp.layer, serveOptions), settings)
@@ -38,6 +39,22 @@ const listener = <E, R>(
   settings: Settings,
   eventStreams?: Settings["eventStreams"]
 ) => controlListener(served, "/admin-ui/docs", settings, eventStreams && connectionLimits(eventStreams))
+
+/** Opens the listener for holders of keys if an address is configured. */
+const portal = (settings: Settings) =>
+  Option.match(settings.portal, {
+    onNone: () => Layer.empty,
+    onSome: (address) =>
+      Layer.effectDiscard(
+        HttpServer.addressFormattedWith((bound) => Startup.announceListener("portal", `${bound}/admin-ui/v1/me`))
+      ).pipe(
+        Layer.provide(HttpRouter.serve(ControlApp.portal, serveOptions)),
+        Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),
+        Layer.provide(
+          Listeners.serverLayer(address, `${shutdownSeconds.controlListener} seconds`, { requestTimeout: "30 seconds" })
+        )
+      )
+  })
 
 /** Opens the listener for the upstream's web interface if an address is configured. */
 const upstreamUi = (settings: Settings) =>

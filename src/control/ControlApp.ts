@@ -2,7 +2,7 @@ import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { BodyMemory } from "../http/BodyMemory.ts"
 import { Readiness } from "../process/Readiness.ts"
-import { ControlApi } from "./api/ControlApi.ts"
+import { ControlApi, PortalApi } from "./api/ControlApi.ts"
 import { Audit } from "./audit/Audit.ts"
 import { AuditChain } from "./audit/AuditChain.ts"
 import { AuditEvents } from "./audit/AuditEvents.ts"
@@ -41,7 +41,7 @@ import * as UsageHandlers from "./handlers/Usage.ts"
 import { HeldKeys } from "./holder/HeldKeys.ts"
 import * as DocsPage from "./http/DocsPage.ts"
 import * as Fallbacks from "./http/Fallbacks.ts"
-import { hostAndRequestIdMiddleware } from "./http/Probes.ts"
+import { hostAndRequestIdMiddleware, notFoundRoutes } from "./http/Probes.ts"
 import { ReadYourWrites } from "./http/ReadYourWrites.ts"
 import * as RequestDecoding from "./http/RequestDecoding.ts"
 import { RequestIds } from "./http/RequestIds.ts"
@@ -193,6 +193,20 @@ export const layer = served(routes)
 /** Also serves the routes of tasks, which have their own services, to operators. */
 export const layerWithTasks = <E, R>(tasks: Layer.Layer<never, E, R>) =>
   served(Layer.merge(routes, TaskOperations.layer(tasks).pipe(Layer.provide(Audit.layer))))
+
+/** The routes of the separate listener for holders of keys: their view and the probes, without metrics. */
+export const portal = Layer.mergeAll(
+  HttpApiBuilder.layer(PortalApi).pipe(
+    Layer.provide([
+      OperationalHandlers.probes,
+      HeldKeysHandlers.layer.pipe(Layer.provide([KeyAuthentication.layer, RequestDecoding.layer]))
+    ])
+  ),
+  notFoundRoutes
+).pipe(
+  Layer.provide([stores, BodyMemory.layer]),
+  Layer.provide([RequestIds, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
+)
 
 /** The routes of the separate listener that serves the upstream's web interface to browsers at `origin`. */
 export const upstreamUi = (origin: string) =>

@@ -327,6 +327,7 @@ suite("Policy simulation", (it) => {
           }
         ],
         budget_projection: { daily_budget_usd: null, monthly_budget_usd: null, max_cost_per_request: null },
+        limit_raises: [],
         reasons: [
           {
             kind: "project",
@@ -574,7 +575,8 @@ suite("Policy explanation", (it) => {
           error_code: "policy_denied",
           check: "streaming",
           layer: "global",
-          policy_version: 3
+          policy_version: 3,
+          limit_raises: []
         },
         policy_changed: false,
         changes: []

@@ -9,7 +9,11 @@ describe("listeners of one process", () => {
       const adminToken = RunningGateway.newAdminToken()
       const process = yield* RunningGateway.start({
         adminToken,
-        environment: { SVC_STATUS_TOKEN: "a-token", GATEWAY_UPSTREAM_UI_BIND_ADDR: "127.0.0.1:0" },
+        environment: {
+          SVC_STATUS_TOKEN: "a-token",
+          GATEWAY_UPSTREAM_UI_BIND_ADDR: "127.0.0.1:0",
+          SVC_PORTAL_BIND_ADDR: "127.0.0.1:0"
+        },
         example: true
       })
       const asked = (origin: string, path: string, token = "a-token") =>
@@ -29,6 +33,26 @@ describe("listeners of one process", () => {
         assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`), 401)
         assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`, adminToken), 200, path)
       }
+      const { raw } = yield* Effect.promise(() => RunningGateway.createKey(process))
+      const portal = (path: string) => asked(process.portal, path, raw)
+      assert.deepStrictEqual(
+        yield* Effect.forEach(["v1/me", "v1/me/limits", "healthz", "readyz"], (path) => portal(`/admin-ui/${path}`)),
+        [200, 200, 200, 200]
+      )
+      for (const path of [
+        "",
+        "admin/keys",
+        "admin-ui/admin/keys",
+        "admin-ui/docs",
+        "admin-ui/openapi.json",
+        "admin-ui/metrics",
+        "admin-ui/v1/guardrails",
+        "v1/models",
+        "dlq/queues"
+      ]) {
+        assert.strictEqual(yield* portal(`/${path}`), 404, path)
+      }
+      assert.strictEqual(yield* asked(process.portal, "/admin-ui/v1/me"), 401)
     })
   )
 })

@@ -82,6 +82,7 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_CONTROL_ORIGIN: "https://gateway.example/canary",
   GATEWAY_UPSTREAM_UI_BIND_ADDR: "canary-ui",
   GATEWAY_UPSTREAM_UI_ORIGIN: "https://ui.example/canary",
+  SVC_PORTAL_BIND_ADDR: "canary-portal",
   SVC_STATUS_BIND_ADDR: "canary-listener",
   SVC_STATUS_TOKEN: "canary token",
   LOG_LEVEL: "canary-level",
@@ -409,6 +410,7 @@ describe("a start that cannot be: what the program needs is not there", () => {
     "GATEWAY_BIND_ADDR",
     "GATEWAY_CONTROL_BIND_ADDR",
     "GATEWAY_UPSTREAM_UI_BIND_ADDR",
+    "SVC_PORTAL_BIND_ADDR",
     "SVC_STATUS_BIND_ADDR"
   ])("the port of %s is taken", (variable) =>
     Effect.gen(function* () {

@@ -9,7 +9,7 @@ import { KeysApi } from "./keys/KeysApi.ts"
 import { ProjectsApi } from "./keys/ProjectsApi.ts"
 import { LiveApi } from "./LiveApi.ts"
 import { LimitsApi } from "./limits/LimitsApi.ts"
-import { OperationalApi } from "./OperationalApi.ts"
+import { OperationalApi, ProbesApi } from "./OperationalApi.ts"
 import { OperatorTokenApi, OperatorTokensApi } from "./OperatorTokenApi.ts"
 import { GuardrailsApi } from "./policies/GuardrailsApi.ts"
 import { KeyGuardrailsApi } from "./policies/KeyGuardrailsApi.ts"
@@ -79,6 +79,11 @@ type Groups = HttpApiGroup.AddPrefix<
   "/admin-ui"
 >
 
+type PortalGroups = HttpApiGroup.AddPrefix<
+  typeof ProbesApi | Authenticated<typeof HolderApi, KeyAuthorization, "/v1">,
+  "/admin-ui"
+>
+
 /** The endpoints that require an operator token. The middleware below checks the token for every group in this list. */
 const OperatorApi = HttpApi.make("operator")
   .add(
@@ -133,6 +138,22 @@ const KeyApi = HttpApi.make("key")
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/v1")
+
+const HolderOnly = HttpApi.make("holder")
+  .add(HolderApi)
+  .middleware(RequestDecoding)
+  .middleware(KeyAuthorization)
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
+  .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
+  .prefix("/v1")
+
+/**
+ * The API of the listener for holders of keys. Its groups have the handlers of `ControlApi`, so it has the same name.
+ */
+export const PortalApi: HttpApi.HttpApi<"control", PortalGroups> = HttpApi.make("control")
+  .add(ProbesApi)
+  .addHttpApi(HolderOnly)
+  .prefix("/admin-ui")
 
 /** Defines the operator API for the server, the OpenAPI document and typed clients (also in browsers). */
 export const ControlApi: HttpApi.HttpApi<"control", Groups> = HttpApi.make("control")

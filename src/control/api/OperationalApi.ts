@@ -16,17 +16,23 @@ export const Ready = Schema.Struct({
 
 export const NotReady = Schema.Struct({ status: Schema.Literal("not_ready"), checks }).pipe(HttpApiSchema.status(503))
 
+const health = HttpApiEndpoint.get("health", "/healthz", {
+  success: Schema.Struct({ status: Schema.Literal("ok") })
+}).annotate(OpenApi.Summary, "Report whether the process runs")
+
+const readiness = HttpApiEndpoint.get("readiness", "/readyz", { success: Ready, error: NotReady }).annotate(
+  OpenApi.Summary,
+  "Report whether the process accepts requests"
+)
+
+/** The probes of listeners that do not show metrics. */
+export const ProbesApi = HttpApiGroup.make("probes").add(health, readiness)
+
 export const OperationalApi = HttpApiGroup.make("operational")
   .annotate(OpenApi.Description, "Endpoints for load balancers and monitors, without authentication.")
   .add(
-    HttpApiEndpoint.get("health", "/healthz", { success: Schema.Struct({ status: Schema.Literal("ok") }) }).annotate(
-      OpenApi.Summary,
-      "Report whether the process runs"
-    ),
-    HttpApiEndpoint.get("readiness", "/readyz", {
-      success: Ready,
-      error: NotReady
-    }).annotate(OpenApi.Summary, "Report whether the process accepts requests"),
+    health,
+    readiness,
     HttpApiEndpoint.get("metrics", "/metrics", {
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4" }))
     }).annotate(OpenApi.Summary, "Show the metrics in Prometheus format")

@@ -35,7 +35,7 @@ export const notFound = new ControlError("not_found", "There is nothing at this 
 /** HEAD is not in the list, because the router handles HEAD as GET unless a route declares HEAD. */
 export const fallbackMethods = [...methods, "QUERY"] as const
 
-const notFoundRoutes = HttpRouter.addAll(
+export const notFoundRoutes = HttpRouter.addAll(
   fallbackMethods.map((method) =>
     HttpRouter.route(
       method,
@@ -46,16 +46,17 @@ const notFoundRoutes = HttpRouter.addAll(
 )
 
 /** The endpoints of a process without the operator API: health, readiness and metrics. */
-const ProbesApi = HttpApi.make("probes").add(OperationalApi).prefix("/admin-ui")
+const OnlyProbesApi = HttpApi.make("probes").add(OperationalApi).prefix("/admin-ui")
 
 const handlers = HttpApiBuilder.group(
-  ProbesApi,
+  OnlyProbesApi,
   "operational",
   Effect.fn(function* (handlers) {
     return handlers.handleAll(yield* probeHandlers)
   })
 )
 
-export const layer = Layer.mergeAll(HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(handlers)), notFoundRoutes).pipe(
-  Layer.provide(hostAndRequestIdMiddleware)
-)
+export const layer = Layer.mergeAll(
+  HttpApiBuilder.layer(OnlyProbesApi).pipe(Layer.provide(handlers)),
+  notFoundRoutes
+).pipe(Layer.provide(hostAndRequestIdMiddleware))

@@ -422,7 +422,7 @@ const scenarios = {
 /**
  * The rotation of the own token is tested below, configuration as code in Configuration tests of its own, all routes
  * with the other settings, the link to the upstream's UI where there is a listener for it, an import of prices with the
- * price book, sessions with signing in, and the rotation by a key's holder with what else holders may do.
+ * price book, sessions with signing in, and the rotation of a key by its holder with the holder's view.
  */
 const elsewhere = [
   "operator-token.rotate",
