@@ -344,7 +344,12 @@ describe("repairs of dead letters", () => {
       for (const n of [1, 2, 3])
         yield* store.record(deadLetter(n, { queue_name: n === 3 ? "others.dlq" : "tasks.dlq" }))
       for (const n of [1, 2, 3]) yield* store.archive(`id-${n}`, { reason: "x", by: null })
-      yield* store.archivedCopies.settle("tasks.dlq", { removed: ["id-1", "id-2"], missed: [], retryInMs: 1 })
+      yield* store.archivedCopies.settle("tasks.dlq", {
+        removed: ["id-1", "id-2"],
+        missed: [],
+        retryInMs: 1,
+        restMs: 0
+      })
       yield* TestClock.adjust("29 days")
       yield* store.sweepArchive
       assert.deepStrictEqual(yield* store.unarchive("id-2"), { _tag: "Done" })
@@ -353,7 +358,7 @@ describe("repairs of dead letters", () => {
       assert.deepStrictEqual(yield* store.unarchive("id-1"), { _tag: "Absent" })
       const { archived, records } = yield* store.totals
       assert.deepStrictEqual([records, archived], [1, 1])
-      yield* store.archivedCopies.settle("others.dlq", { removed: ["id-3"], missed: [], retryInMs: 1 })
+      yield* store.archivedCopies.settle("others.dlq", { removed: ["id-3"], missed: [], retryInMs: 1, restMs: 0 })
       yield* TestClock.adjust("2 hours")
       yield* store.sweepArchive
       assert.deepStrictEqual((yield* store.totals).archived, 0)

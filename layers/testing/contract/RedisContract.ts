@@ -57,6 +57,15 @@ export const suite: Suite<Redis> = {
         assert.deepStrictEqual(yield* command("HMGET", key("hash"), "two", "three"), ["2", null])
         assert.strictEqual(yield* command("ZADD", key("scores"), 1_763_640_000_000, "m"), 1)
         assert.strictEqual(yield* command("ZSCORE", key("scores"), "m"), "1763640000000")
+        yield* command("ZADD", key("texts"), 0, "a", 0, "b", 0, "c", 0, "é")
+        const counts = [
+          ["[b", "[é"],
+          ["(b", "(é"],
+          ["-", "(b"],
+          ["[bb", "+"],
+          ["+", "-"]
+        ].map(([min = "", max = ""]) => command("ZLEXCOUNT", key("texts"), min, max))
+        assert.deepStrictEqual(yield* Effect.all(counts), [3, 1, 1, 2, 0])
         assert.strictEqual(yield* command("XADD", key("stream"), "1-1", "field", "value"), "1-1")
         assert.deepStrictEqual(yield* command("XRANGE", key("stream"), "-", "+"), [["1-1", ["field", "value"]]])
       })

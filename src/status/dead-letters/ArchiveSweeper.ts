@@ -5,6 +5,7 @@ import * as LogThrottle from "../../services/LogThrottle.ts"
 import type { RedisError } from "../../services/Redis.ts"
 import { DeadLetterStore } from "./DeadLetterStore.ts"
 import * as QueuedLetters from "./QueuedLetters.ts"
+import { gatheringMs } from "./RepairScripts.ts"
 
 export interface Options {
   /** The time between two looks at the archive. Default: 1 minute. */
@@ -47,7 +48,8 @@ export const layer = ({
         ),
         Effect.catchDefect((defect) => Effect.logError("The archive of dead letters could not be swept", defect))
       )
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(round, Effect.timeoutOption(Queue.take(wakes), every))))
+      const woken = Effect.andThen(Queue.take(wakes), Effect.sleep(gatheringMs + 100))
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(round, Effect.timeoutOption(woken, every))))
       return ArchiveSweeper.of({ wake: () => void Queue.offerUnsafe(wakes, undefined) })
     })
   )

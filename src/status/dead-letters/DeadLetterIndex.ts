@@ -29,7 +29,8 @@ export {
  * - `…archive`: the archived records by the time of their deletion. They are in no other sorted set than
  *   `…by:state:archived` and `…by:queue_state:archived:<queue>`, so that nothing else lists or counts them.
  * - `…copies`: the queues that have messages of archived records, by the time of the next try to remove these messages.
- *   `…copies:<queue>`: the archived records of the queue whose messages are not known to be removed.
+ *   `…copies:<queue>`: the archived records of the queue whose messages are not known to be removed. `…copies-rest`: the
+ *   queues that were walked a moment ago, by the time until which they are left alone.
  * - `…following`: the replayed records whose outcome is not known yet, by the time of the next look.
  *
  * Earlier releases do not know archived and replaced records. The field `state` of these is `replayed`, so that earlier

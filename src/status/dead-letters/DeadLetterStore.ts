@@ -151,13 +151,17 @@ export interface ArchivedCopies {
   readonly take: (forMs: number) => Effect.Effect<string | undefined, RedisError>
   /** The archived records whose messages may be in the queue: at most 10,000. */
   readonly of: (queue: string) => Effect.Effect<ReadonlyArray<string>, RedisError>
-  /** A message that is `missed` three times is taken for removed. Until then it is looked for again after a while. */
+  /**
+   * A message that is `missed` three times is taken for removed. Until then it is looked for again after `retryInMs`.
+   * The queue is not taken again for `restMs`.
+   */
   readonly settle: (
     queue: string,
     found: {
       readonly removed: ReadonlyArray<string>
       readonly missed: ReadonlyArray<string>
       readonly retryInMs: number
+      readonly restMs: number
     }
   ) => Effect.Effect<void, RedisError>
 }

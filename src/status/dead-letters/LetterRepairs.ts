@@ -60,10 +60,11 @@ export const make = ({ base, limits, redis }: Settings): Repairs => {
           redis.command("ZRANGEBYSCORE", `${base}copies:${queue}`, "-inf", "+inf", "LIMIT", 0, copiesAtMost),
           Index.texts
         ),
-      settle: Effect.fnUntraced(function* (queue, { missed, removed, retryInMs }) {
-        const next = (yield* Clock.currentTimeMillis) + (missed.length > 0 ? retryInMs : 0)
+      settle: Effect.fnUntraced(function* (queue, { missed, removed, restMs, retryInMs }) {
+        const now = yield* Clock.currentTimeMillis
+        const next = now + Math.max(restMs, missed.length > 0 ? retryInMs : 0)
         const settled = (ids: ReadonlyArray<string>, count: number) =>
-          redis.run(Scripts.copiesGone, keys, [queue, next, count, ...ids])
+          redis.run(Scripts.copiesGone, keys, [queue, now, next, now + restMs, count, ...ids])
         for (const some of Arr.chunksOf(removed, idsPerScript)) yield* settled(some, some.length)
         for (const some of Arr.chunksOf(missed, idsPerScript)) yield* settled(some, 0)
       })

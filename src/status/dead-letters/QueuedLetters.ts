@@ -44,6 +44,8 @@ export class QueueWalkFailed extends Schema.TaggedError<QueueWalkFailed>()("Queu
 }) {}
 
 const maxMessages = 100_000
+/** A long queue is walked less often, because a walk keeps its messages away from others. */
+const [restPerMessageMs, longestRestMs] = [3, 600_000]
 /** Shorter than five minutes, the time after which HTTP clients such as `fetch` give up. */
 const walkTimeoutMs = 240_000
 
@@ -132,16 +134,15 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
           removed.push(dlq_id)
           return true
         })
-      const isThere = yield* walk(queue, aliases, visit, () => waiting.size > 0).pipe(
-        Effect.as(true),
-        Effect.catchIf(
-          ({ reason }) => reason === "no_queue",
-          () => Effect.succeed(false)
-        )
+      const walked = yield* Effect.catchIf(
+        walk(queue, aliases, visit, () => waiting.size > 0),
+        ({ reason }) => reason === "no_queue",
+        () => Effect.undefined
       )
       // The channel is closed, so the broker has the acknowledgements.
-      const found = isThere ? { removed, missed: [...waiting] } : { removed: archived, missed: [] }
-      yield* archivedCopies.settle(queue, { ...found, retryInMs })
+      const found = walked === undefined ? { removed: archived, missed: [] } : { removed, missed: [...waiting] }
+      const restMs = Math.min((walked?.messages ?? 0) * restPerMessageMs, longestRestMs)
+      yield* archivedCopies.settle(queue, { ...found, retryInMs, restMs })
     })
   }
 })

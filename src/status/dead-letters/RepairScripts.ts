@@ -88,6 +88,9 @@ return { 'done' }`,
   decode: changed
 }
 
+/** Letters that are archived one after the other share one walk over their queue. */
+export const gatheringMs = 1_000
+
 /**
  * Takes a record out of all lists until it is deleted. ARGV: id, now, now as text, time of the deletion, the same as
  * text, expiry bound, reason, who says so or an empty string.
@@ -110,7 +113,8 @@ redis.call('ZADD', indexKey('state', 'archived'), c[5], id)
 redis.call('ZADD', indexKey('queue_state', 'archived:' .. c[6]), c[5], id)
 redis.call('ZADD', base .. 'archive', ARGV[4], id)
 redis.call('ZADD', base .. 'copies:' .. c[6], c[5], id)
-redis.call('ZADD', base .. 'copies', 'NX', now, c[6])
+local rest = redis.call('ZSCORE', base .. 'copies-rest', c[6]) or '0'
+redis.call('ZADD', base .. 'copies', 'NX', math.max(tonumber(now) + ${gatheringMs}, tonumber(rest)), c[6])
 return { 'done' }`,
   step: (
     call,
@@ -135,7 +139,8 @@ return { 'done' }`,
     call("ZADD", `${base}by:queue_state:archived:${queue}`, String(seq), id)
     call("ZADD", `${base}archive`, until, id)
     call("ZADD", `${base}copies:${queue}`, String(seq), id)
-    call("ZADD", `${base}copies`, "NX", now, String(queue))
+    const rest = Number(call("ZSCORE", `${base}copies-rest`, String(queue)) ?? 0)
+    call("ZADD", `${base}copies`, "NX", Math.max(Number(now) + gatheringMs, rest), String(queue))
     return ["done"]
   },
   decode: changed
@@ -224,25 +229,29 @@ return queue`,
 const missesAtMost = 3
 
 /**
- * ARGV: queue, time of the next try, number of ids whose messages were removed, these ids, then the ids whose messages
- * were not found.
+ * ARGV: queue, now, time of the next try, end of the rest of the queue, number of ids whose messages were removed, these
+ * ids, then the ids whose messages were not found.
  */
 export const copiesGone: Script<boolean> = {
   name: "dlq-copies-gone",
   lua: `${Index.prelude}
-for i = 4, #ARGV do
+redis.call('ZREMRANGEBYSCORE', base .. 'copies-rest', '-inf', ARGV[2])
+redis.call('ZADD', base .. 'copies-rest', ARGV[4], ARGV[1])
+for i = 6, #ARGV do
   local key, id = recordKey(ARGV[i]), ARGV[i]
   local isKnown = redis.call('HGET', key, 'broker_copy')
-  local isGone = not isKnown or i <= 3 + tonumber(ARGV[3]) or redis.call('HINCRBY', key, 'copy_misses', '1') >= ${missesAtMost}
+  local isGone = not isKnown or i <= 5 + tonumber(ARGV[5]) or redis.call('HINCRBY', key, 'copy_misses', '1') >= ${missesAtMost}
   if isGone then
     if isKnown then redis.call('HSET', key, 'broker_copy', 'removed') end
     copyIsGone(id, ARGV[1])
   end
 end
-if redis.call('ZCARD', base .. 'copies:' .. ARGV[1]) > 0 then redis.call('ZADD', base .. 'copies', ARGV[2], ARGV[1]) end
+if redis.call('ZCARD', base .. 'copies:' .. ARGV[1]) > 0 then redis.call('ZADD', base .. 'copies', ARGV[3], ARGV[1]) end
 return 1`,
-  step: (call, keys, [queue = "", next = "", removed = "", ...ids]) => {
+  step: (call, keys, [queue = "", now = "", next = "", rest = "", removed = "", ...ids]) => {
     const index = Index.of(call, keys)
+    call("ZREMRANGEBYSCORE", `${index.base}copies-rest`, "-inf", now)
+    call("ZADD", `${index.base}copies-rest`, rest, queue)
     for (const [i, id] of ids.entries()) {
       const key = Index.recordKey(index, id)
       const isKnown = call("HGET", key, "broker_copy") !== null

@@ -237,7 +237,7 @@ const play = Effect.fnUntraced(function* (
           if (queue === undefined) return queue
           const ids = yield* store.archivedCopies.of(queue)
           const [removed, missed] = action.found ? [ids.slice(0, 1), ids.slice(1)] : [[], ids]
-          yield* store.archivedCopies.settle(queue, { removed, missed, retryInMs: 500 })
+          yield* store.archivedCopies.settle(queue, { removed, missed, retryInMs: 500, restMs: 900 })
           return [queue, ids]
         })
       case "Follow": {
@@ -346,6 +346,7 @@ const dump = Effect.fnUntraced(function* (redis: Redis["Service"], prefix: strin
     "groups",
     "archive",
     "copies",
+    "copies-rest",
     "following",
     "copies:a.dlq",
     "copies:b.dlq",
