@@ -79,9 +79,11 @@ const make = Effect.gen(function* () {
   const isAnyFollowed = () => topics.some((topic) => feeds[topic].isFollowed)
   const attempt = <E extends { readonly message: string }>(work: Effect.Effect<void, E>) =>
     Effect.catch(work, (error) =>
-      logFailure((suppressed) =>
-        Effect.logWarning(`What happens here cannot be shown live, because Redis failed${suppressed}`, error)
-      )
+      isAnyFollowed()
+        ? logFailure((suppressed) =>
+            Effect.logWarning(`What happens here cannot be shown live, because Redis failed${suppressed}`, error)
+          )
+        : Effect.void
     )
   let askedAt = Number.NEGATIVE_INFINITY
   const turn = Effect.flatMap(Clock.currentTimeMillis, (now) => {

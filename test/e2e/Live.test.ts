@@ -80,6 +80,7 @@ describe.skipIf(!Deployment.available || RunningBroker.server === null)("what ha
             { concurrency: 8, discard: true }
           )
         yield* ask(60)
+        assert.strictEqual((yield* chat(second, "rk_live_unknown")).status, 401)
         const { orders } = OwnTasks.topologiesOf(name)
         yield* OwnTasks.publish(orders, { task_id: "small", task_type: "pay", payload: { total: 5 } })
         yield* OwnTasks.publish(orders, { task_id: "large", task_type: "pay", payload: { total: 500 } })
@@ -94,6 +95,7 @@ describe.skipIf(!Deployment.available || RunningBroker.server === null)("what ha
         const all = [...here, ...there]
         const hasAll = (client: EventClient) =>
           count(client, "requests", "ended") >= 60 &&
+          count(client, "requests", "refused") > 0 &&
           count(client, "configuration", "changed") > 0 &&
           count(client, "dead_letters", "added") > 0 &&
           count(client, "limits", "crossed_50") > 0 &&
@@ -101,7 +103,8 @@ describe.skipIf(!Deployment.available || RunningBroker.server === null)("what ha
           details(client, "tasks", "status").some(({ status }) => status === "paid")
         yield* each(all, (client) => client.until(hasAll))
         for (const client of all) {
-          for (const kind of ["started", "ended"]) assert.strictEqual(count(client, "requests", kind), 60)
+          const requests = ["started", "ended", "refused"].map((kind) => count(client, "requests", kind))
+          assert.deepStrictEqual(requests, [61, 60, 1])
           assert.strictEqual(count(client, "limits", "crossed_50"), 1)
           assert.strictEqual(count(client, "configuration", "changed"), 1)
           assert.strictEqual(count(client, "dead_letters", "added"), 1)
