@@ -7,6 +7,7 @@ import { Operator } from "../api/schema/Security.ts"
 import { LiveStreams } from "../live/LiveStreams.ts"
 import * as LiveTopics from "../live/LiveTopics.ts"
 import { authenticate, authenticationServices } from "../operators/Authentication.ts"
+import { CountsAsUse } from "../session/Sessions.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
@@ -28,7 +29,8 @@ export const layer = HttpApiBuilder.group(
           scopes: authenticate.pipe(
             Effect.map((operator) => operator.scopes),
             Effect.provideService(HttpServerRequest.HttpServerRequest, request),
-            Effect.provideContext(services)
+            Effect.provideContext(services),
+            Effect.provideService(CountsAsUse, false)
           )
         })
         return HttpApiSchema.withHeaders({ body, headers: { "x-accel-buffering": "no" } })

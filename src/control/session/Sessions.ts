@@ -30,6 +30,9 @@ export interface Session {
   readonly expiresAt: DateTime.Utc
 }
 
+/** False while a process checks by itself whether a session is still valid. That does not extend the session. */
+export const CountsAsUse = Context.Reference<boolean>("svc/control/CountsAsUse", { defaultValue: () => true })
+
 /**
  * Stores the sessions of browsers in the database, by hash, so that every process knows them. A session ends with its
  * token or key, with the secret that started it, and when it was not used for 12 hours.
@@ -41,7 +44,7 @@ export class Sessions extends Context.Service<
       owner: SessionOwner,
       secret: Redacted.Redacted
     ) => Effect.Effect<Redacted.Redacted, StoreFailure, Actor>
-    /** Finds the first of `values` that is a session, and extends it. */
+    /** Finds the first of `values` that is a session. Extends it if the look-up `CountsAsUse`. */
     readonly find: (values: ReadonlyArray<string>) => Effect.Effect<Option.Option<Session>, StoreFailure>
     readonly end: (session: Session) => Effect.Effect<void, StoreFailure, Actor>
   }
@@ -104,10 +107,12 @@ const make = Effect.gen(function* () {
     create,
     find: Effect.fn("Sessions.find")(function* (values) {
       const now = yield* DateTime.now
+      const countsAsUse = yield* CountsAsUse
       for (const value of values) {
         const row = yield* findOne(value, now)
         if (row === undefined) continue
-        const isDue = DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(row.used_at, noteInterval))
+        const isDue =
+          countsAsUse && DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(row.used_at, noteInterval))
         if (isDue) yield* extend(row.id, now)
         return Option.some(toSession(row, isDue ? now : row.used_at))
       }

@@ -1,6 +1,7 @@
 import { assert, describe, layer as describeWith } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { HttpServer } from "effect/http"
+import { Database } from "../../../src/services/Database.ts"
 import { connect, type EventClient } from "../../status/EventClient.ts"
 import * as TemporaryDatabase from "../../TemporaryDatabase.ts"
 import * as TemporaryPrefix from "../../TemporaryPrefix.ts"
@@ -78,20 +79,49 @@ describe.skipIf(!available)("on servers", () => {
           assert.strictEqual((yield* call("GET", live, { authorization: `Bearer ${revoked.value}` })).status, 401)
         })
       )
+
+      it.effect("ends with the session of a browser, which it does not extend", () =>
+        Effect.gen(function* () {
+          const { sql } = yield* Database
+          const [signedOut, expired] = [yield* signIn, yield* signIn]
+          const clients = [yield* listen({ page: signedOut }), yield* listen({ page: expired })]
+          for (const client of clients) yield* client.until(isReady)
+          yield* call("DELETE", session, { authorization: null, headers: signedOut })
+          yield* sql`UPDATE operator_sessions SET used_at = now() - interval '5 minutes',
+            expires_at = now() + interval '3 seconds'`
+          for (const client of clients) {
+            yield* client.until(({ ended }) => ended)
+            assert.strictEqual(client.frames.at(-1)?.event, "end")
+          }
+        })
+      )
     }
   )
+})
+
+const session = "/admin-ui/session"
+
+/** The headers that a page sends after its operator has signed in. */
+const signIn = Effect.gen(function* () {
+  const { value } = yield* token(["usage:read"])
+  const sameOrigin = { "sec-fetch-site": "same-origin" }
+  const answer = yield* call("POST", session, { authorization: null, headers: sameOrigin, body: { token: value } })
+  const cookie = String(answer.headers["set-cookie"]).split(";", 1)[0] ?? ""
+  return { ...sameOrigin, cookie, "x-svc-csrf": String(at(answer.json, "csrf", "value")) }
 })
 
 interface Asked {
   readonly value?: string
   readonly query?: string
   readonly lastEventId?: string
+  /** The headers of a page, in place of a token. */
+  readonly page?: Readonly<Record<string, string>>
 }
 
-const listen = ({ lastEventId, query = "", value = operatorToken }: Asked) =>
+const listen = ({ lastEventId, page, query = "", value = operatorToken }: Asked) =>
   HttpServer.addressFormattedWith((address) =>
     connect(`${address}${live}${query}`, {
-      authorization: `Bearer ${value}`,
+      ...(page ?? { authorization: `Bearer ${value}` }),
       ...(lastEventId !== undefined && { "last-event-id": lastEventId })
     })
   )
