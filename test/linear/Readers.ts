@@ -10,6 +10,7 @@ import * as LiveTopics from "../../src/control/live/LiveTopics.ts"
 import * as ControlAuthentication from "../../src/control/operators/Authentication.ts"
 import * as OpenApiDocument from "../../src/control/services/OpenApiDocument.ts"
 import * as StudioExport from "../../src/control/services/StudioExport.ts"
+import * as SessionCookie from "../../src/control/session/SessionCookie.ts"
 import * as Validation from "../../src/control/store/Validation.ts"
 import * as UpstreamUiCookies from "../../src/control/upstream-ui/UpstreamUiCookies.ts"
 import * as UpstreamUiPaths from "../../src/control/upstream-ui/UpstreamUiPaths.ts"
@@ -321,6 +322,10 @@ export const readers: ReadonlyArray<Reader> = [
   ofHead("labels and searches", ["src/control/api/schema/Labels.ts"], (text) => [
     isLabels({ description: text, owner_email: text, tags: [text] }),
     isSearch(text)
+  ]),
+  ofHead("cookies of sessions", ["src/control/session/SessionCookie.ts"], (text) => [
+    SessionCookie.sessionCandidates(text, "svc"),
+    SessionCookie.sessionCandidates(`svc=${text.replaceAll("a", "; svc=a")}`, "svc")
   ]),
   ofHead("cookies of the upstream's UI", ["src/control/upstream-ui/UpstreamUiCookies.ts"], (text) => [
     UpstreamUiCookies.forBrowser([text]),

@@ -65,6 +65,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/control/policies/PolicyLayers.ts",
       "src/gateway/limits/LimitsScripts.ts",
       "src/state/limits/CounterMarks.ts",
+      "src/state/limits/CounterReadings.ts",
       "src/gateway/forward/objects/ObjectOwners.ts",
       "src/state/UsageRow.ts",
       "src/gateway/usage/UsageWriter.ts",
@@ -94,6 +95,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/gateway/telemetry/GenAiAttributes.ts",
       "src/control/api/providers/ModelPricesApi.ts",
       "src/control/usage/UsageSeries.ts",
+      "src/control/api/FindApi.ts",
       "src/status/dead-letters/RedisDLQStore.ts"
     ]
   ],
