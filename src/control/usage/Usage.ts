@@ -1,4 +1,4 @@
-import { Context, type DateTime, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import * as UsageSums from "../../state/UsageSums.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
@@ -6,7 +6,6 @@ import type { Operator } from "../api/schema/Security.ts"
 import type {
   BreakdownQuery,
   DashboardQuery,
-  SeriesQuery,
   UnusedKey,
   UnusedQuery,
   UsageDashboard,
@@ -16,8 +15,9 @@ import type {
 import { BoundedQueries } from "../store/BoundedQueries.ts"
 import { computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import * as UnusedKeyList from "./UnusedKeyList.ts"
+import type { Dimension, FreeLabel } from "./UsageBreakdowns.ts"
 import * as UsageBreakdowns from "./UsageBreakdowns.ts"
-import { commonBreakdowns, type Dimension, dimensionOf, type FreeLabel, groupRows, toGroup } from "./UsageBreakdowns.ts"
+import * as UsageDashboards from "./UsageDashboards.ts"
 import * as UsageGroups from "./UsageGroups.ts"
 import * as UsageSql from "./UsageSql.ts"
 import { validateRange } from "./UsageTimeRanges.ts"
@@ -65,14 +65,13 @@ export class Usage extends Context.Service<
 
 const maxShownModels = 20
 
-const defaultSeriesLimit = 744
-
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const { runBounded } = yield* BoundedQueries
   const usageSql = UsageSql.make(sql)
   const groups = UsageGroups.make(sql)
   const breakdowns = UsageBreakdowns.make(sql)
+  const dashboards = UsageDashboards.make(sql)
   const values = UsageValues.make(sql)
   const unusedKeys = UnusedKeyList.make(sql)
 
@@ -110,18 +109,6 @@ const make = Effect.gen(function* () {
     )
   )
 
-  /** Reads one bucket more than the limit, to find out whether there is a next page. */
-  const series = Effect.fnUntraced(function* (query: SeriesQuery, watermark: number, page: Page, ofServices: boolean) {
-    const { interval = "hour" } = query
-    const dimension = ofServices ? "service" : "all"
-    const matching = groups.rows(query, yield* groups.divide(query, watermark, interval), dimension, "overview")
-    return yield* bucketRows.all(
-      sql`SELECT date_trunc(${interval}, at, 'UTC') AS bucket, name, ${usageSql.sums} FROM (${matching}) AS matching
-        ${ofServices ? sql`WHERE name <> 'none'` : sql``}
-        GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${page.limit + 1} OFFSET ${page.offset}`.unprepared
-    )
-  })
-
   const exists = (table: string, id: string) =>
     Effect.map(toStoreFailures(sql`SELECT 1 FROM ${sql(table)} WHERE id = ${id}`), (found) => found.length > 0)
 
@@ -155,49 +142,14 @@ const make = Effect.gen(function* () {
     dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
       analyze(query, (watermark) =>
         Effect.gen(function* () {
-          // Reads the rest of the range once. Every breakdown then aggregates the result.
-          const range = yield* groups.divide(query, watermark, "day")
-          const merged = usageSql.merged(groups.rest(query, range, "keys"))
-          const rowsOf = (dimension: UsageSums.Dimension | "all") =>
-            groups.grouped(query, range, dimension, sql`SELECT * FROM merged`)
-          const parts = commonBreakdowns.map((by) => sql`(${breakdowns.statement(by, rowsOf(dimensionOf[by]), query)})`)
-          const read = yield* groupRows.all(
-            sql`WITH merged AS MATERIALIZED (${merged})
-              SELECT 'all' AS dimension, '' AS name, ${usageSql.sums}, NULL::double precision AS place, '' AS display_name
-              FROM (${rowsOf("all")}) AS matching
-              UNION ALL ${sql.join(" UNION ALL ", false)(parts)}`.unprepared
-          )
-          const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(toGroup)
-          const all = read.find(({ dimension }) => dimension === "all")
-          const tasks = yield* breakdowns.readTasks(query, range)
-          const page = pageOf(query.timeseries_limit, query.timeseries_offset)
-          const servicePage = pageOf(query.service_timeseries_limit, query.service_timeseries_offset)
-          const timeseries = yield* series(query, watermark, page, false)
-          const serviceTimeseries = yield* series(query, watermark, servicePage, true)
-          return {
-            summary: all === undefined ? yield* total(query, watermark) : UsageSql.toSummary(all),
-            breakdowns: {
-              projects: of("projects"),
-              keys: of("keys"),
-              teams: of("teams"),
-              services: of("services"),
-              endpoints: of("endpoints"),
-              providers: of("providers"),
-              models: of("models"),
-              tasks
-            },
-            timeseries: timeseries.slice(0, page.limit).map(toBucket),
-            service_timeseries: serviceTimeseries
-              .slice(0, servicePage.limit)
-              .map((row) => ({ ...toBucket(row), name: row.name })),
-            timeseries_page: { ...page, has_more: timeseries.length > page.limit },
-            service_timeseries_page: { ...servicePage, has_more: serviceTimeseries.length > servicePage.limit },
-            unused_keys: yield* unusedKeys.read({
-              ...(query.from && { from: query.from }),
-              ...(query.to && { to: query.to }),
-              ...(query.project_id && { project_id: query.project_id })
-            })
-          }
+          const dashboard = yield* dashboards.read(query, watermark)
+          const { from, project_id, to } = query
+          const unused_keys = yield* unusedKeys.read({
+            ...(from && { from }),
+            ...(to && { to }),
+            ...(project_id && { project_id })
+          })
+          return { ...dashboard, unused_keys }
         })
       )
     ),
@@ -212,19 +164,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-interface Page {
-  readonly limit: number
-  readonly offset: number
-}
-
-const pageOf = (limit = defaultSeriesLimit, offset = 0): Page => ({ limit, offset })
-
 const sumRow = computedRows(UsageSql.Sums)
-const bucketRows = computedRows(
-  Schema.Struct({ bucket: Schema.DateTimeUtcFromDate, name: Schema.String, ...UsageSql.Sums.fields })
-)
 const textRows = computedRows(Schema.Struct({ value: Schema.String }))
-const toBucket = (row: { readonly bucket: DateTime.Utc } & UsageSql.Sums) => ({
-  bucket: row.bucket,
-  summary: UsageSql.toSummary(row)
-})

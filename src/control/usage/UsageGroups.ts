@@ -70,16 +70,24 @@ export const make = (sql: SqlClient) => {
       buckets[grain].length === 0 ? [] : [read(grain, sql.in("bucket", buckets[grain]))]
     )
 
-  /** Returns what the sums by one dimension do not have, with the columns of `UsageSql.matchingSums`. */
-  const rest = (filter: UsageFilter, range: SummedRange, detail: UsageSql.RollupDetail): Fragment => {
-    const { days, events, full, hours } = range
+  /**
+   * Returns what the sums by one dimension do not have, with the columns of `UsageSql.matchingSums`. `events` are the
+   * single records.
+   */
+  const rest = (
+    filter: UsageFilter,
+    range: SummedRange,
+    detail: UsageSql.RollupDetail,
+    events = usageSql.singleEvents(filter, range.events)
+  ): Fragment => {
+    const { days, full, hours } = range
     const spanned = (grain: string) => (span: TimeRange) =>
       usageSql.rollupRows(filter, detail, grain, sql.and(usageSql.timeConditions(sql.literal("bucket"), span)))
     return union([
       ...days.map(spanned("day")),
       ...hours.map(spanned("hour")),
       ...within(full, (grain, condition) => usageSql.rollupRows(filter, detail, grain, condition)),
-      ...usageSql.singleEvents(filter, events)
+      ...events
     ])
   }
 

@@ -140,6 +140,12 @@ export const make = (sql: SqlClient) => {
       )([...buckets("day", days), ...buckets("hour", hours), ...singleEvents(filter, events)])
     },
 
+    /** Aggregates single records by the bucket of a series and the columns that the dashboard shows. */
+    bucketed: (events: ReadonlyArray<Fragment>, interval: "hour" | "day"): Fragment => sql`
+      SELECT date_trunc(${interval}, at, 'UTC') AS at, ${sql.literal(onlyShownDimensions)},
+        ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
+      FROM (${sql.join(" UNION ALL ", false)(events)}) AS matching GROUP BY date_trunc(${interval}, at, 'UTC'), ${sql.literal(shownDimensions)}`,
+
     /** Aggregates `rows` over time. Each combination of the columns that the dashboard shows becomes one row. */
     merged: (rows: Fragment): Fragment => sql`
       SELECT NULL::timestamptz AS at, ${sql.literal(shownDimensions)},
@@ -156,6 +162,12 @@ export const make = (sql: SqlClient) => {
 }
 
 const shownDimensions = "project_id, key_id, team_id, model, provider, service_name, http_method, endpoint, status_code"
+
+/** All dimensions, so that the rows have the columns of `UsageSql.matchingSums`. */
+const onlyShownDimensions = dimensions
+  .split(", ")
+  .map((name) => (shownDimensions.split(", ").includes(name) ? name : `NULL::text AS ${name}`))
+  .join(", ")
 
 export const filterNames = Struct.keys(UsageFilter.fields)
 
