@@ -144,7 +144,7 @@ export const make = (sql: SqlClient) => {
     bucketed: (events: ReadonlyArray<Fragment>, interval: "hour" | "day"): Fragment => sql`
       SELECT date_trunc(${interval}, at, 'UTC') AS at, ${sql.literal(onlyShownDimensions)},
         ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
-      FROM (${sql.join(" UNION ALL ", false)(events)}) AS matching GROUP BY date_trunc(${interval}, at, 'UTC'), ${sql.literal(shownDimensions)}`,
+      FROM (${sql.join(" UNION ALL ", false)(events)}) AS matching GROUP BY 1, ${sql.literal(shownDimensions)}`,
 
     /** Aggregates `rows` over time. Each combination of the columns that the dashboard shows becomes one row. */
     merged: (rows: Fragment): Fragment => sql`
