@@ -43,7 +43,7 @@ export const make: Effect.Effect<LiveLimits, never, Redis | Scope.Scope> = Effec
   const noted = new Set<string>()
 
   const note = (reading: MeterReading, percent: number) => {
-    const name = `${percent}:${reading.meter.key}`
+    const name = nameOf({ reading, percent })
     if (noted.has(name)) return
     if (noted.size >= mostNoted) noted.clear()
     noted.add(name)
@@ -52,10 +52,9 @@ export const make: Effect.Effect<LiveLimits, never, Redis | Scope.Scope> = Effec
   }
 
   const tellNew = Effect.fnUntraced(function* (crossing: Crossing) {
-    const { meter } = crossing.reading
     const now = clock.currentTimeMillisUnsafe()
-    const ttl = Math.min(Math.max(1_000, meter.endsAt - now), longestMemoryMs)
-    const key = redis.key(`live:crossed:${crossing.percent}:${meter.key}`)
+    const ttl = Math.max(1_000, crossing.reading.meter.endsAt - now)
+    const key = redis.key(`live:crossed:${nameOf(crossing)}`)
     if ((yield* redis.command("SET", key, "1", "PX", ttl, "NX")) !== null) tell(crossing, now)
   })
 
@@ -87,6 +86,9 @@ export const make: Effect.Effect<LiveLimits, never, Redis | Scope.Scope> = Effec
   }
 })
 
+/** Has the limit, because a limit that was raised is used up anew. */
+const nameOf = ({ percent, reading: { meter } }: Crossing): string => `${percent}:${meter.limit}:${meter.key}`
+
 const describe = ({ meter, used }: MeterReading, percent: number, at: number): Detail => ({
   at,
   percent,
@@ -106,5 +108,3 @@ const mostWaiting = 128
 
 /** What this process remembers, so that it does not ask Redis for each refused request. */
 const mostNoted = 5_000
-
-const longestMemoryMs = 86_400_000
