@@ -23,7 +23,15 @@ export const LiveApi = HttpApiGroup.make("live")
       ),
       error: refusals("invalid_request", "insufficient_operator_scope", "too_many_live_streams", "gateway_overloaded")
     })
-      .annotateMerge(operation("Follow what happens as server-sent events", "usage:read", "audit:read", "tasks:read"))
+      .annotateMerge(
+        operation(
+          "Follow what happens as server-sent events",
+          "usage:read",
+          "audit:read",
+          "tasks:read",
+          "tasks:operate"
+        )
+      )
       .annotate(
         OpenApi.Description,
         "`topics` is a list such as `requests,tasks`; by default all that the scopes of the token show. Each topic needs its own scope. `Last-Event-ID` or `last_event_id` resumes after that event."

@@ -1,20 +1,18 @@
 import { Effect, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
-import { digestHex } from "../../state/Secret.ts"
 import { ControlApi } from "../api/ControlApi.ts"
 import { Operator } from "../api/schema/Security.ts"
 import { LiveStreams } from "../live/LiveStreams.ts"
 import * as LiveTopics from "../live/LiveTopics.ts"
-import { authenticate, authenticationServices } from "../operators/Authentication.ts"
-import { CountsAsUse } from "../session/Sessions.ts"
+import * as CredentialWatch from "../operators/CredentialWatch.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
   "live",
   Effect.fn(function* (handlers) {
     const streams = yield* LiveStreams
-    const services = yield* authenticationServices
+    const credentialsOfRequest = yield* CredentialWatch.credentialsOfRequest
 
     return handlers.handle("follow", ({ headers, query }) =>
       Effect.gen(function* () {
@@ -25,13 +23,7 @@ export const layer = HttpApiBuilder.group(
           lastEventId: headers["last-event-id"] || query.last_event_id || undefined,
           address: Option.getOrUndefined(request.remoteAddress),
           tokenId,
-          credentials: digestHex(`${request.headers["authorization"]} ${request.headers["cookie"]}`),
-          scopes: authenticate.pipe(
-            Effect.map((operator) => operator.scopes),
-            Effect.provideService(HttpServerRequest.HttpServerRequest, request),
-            Effect.provideContext(services),
-            Effect.provideService(CountsAsUse, false)
-          )
+          credentials: yield* credentialsOfRequest
         })
         return HttpApiSchema.withHeaders({ body, headers: { "x-accel-buffering": "no" } })
       })

@@ -53,8 +53,6 @@ export class LiveListener extends SseClient {
   readonly topics: ReadonlyArray<Topic>
   /** The position to resume from, by topic. Other topics begin now. */
   readonly resume: LivePosition.LivePosition
-  /** Identifies the credentials, so that streams of the same caller are checked together. */
-  readonly credentials: string
   hasBegun = false
   hasSaidEnd = false
   #hasJoined = false
@@ -64,17 +62,10 @@ export class LiveListener extends SseClient {
   #readiness: "waiting" | "due" | "sent" = "waiting"
   #ended: string | undefined
 
-  constructor(
-    topics: ReadonlyArray<Topic>,
-    resume: LivePosition.LivePosition,
-    credentials: string,
-    times: SseTimes,
-    now: number
-  ) {
+  constructor(topics: ReadonlyArray<Topic>, resume: LivePosition.LivePosition, times: SseTimes, now: number) {
     super(times, now)
     this.topics = topics
     this.resume = resume
-    this.credentials = credentials
   }
 
   /** True once the listener has a position. It gets no event before. */

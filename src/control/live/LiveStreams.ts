@@ -17,8 +17,9 @@ import type { Topic } from "../../live/Topics.ts"
 import * as FairShare from "../../services/FairShare.ts"
 import * as LogThrottle from "../../services/LogThrottle.ts"
 import type { Redis } from "../../services/Redis.ts"
-import { ControlError, type ErrorCode, type Refused } from "../api/schema/Errors.ts"
-import type { Scope as OperatorScope } from "../api/schema/Security.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { Credentials } from "../operators/CredentialWatch.ts"
+import * as CredentialWatch from "../operators/CredentialWatch.ts"
 import { LiveListener } from "./LiveListener.ts"
 import * as LivePosition from "./LivePosition.ts"
 import * as LiveReader from "./LiveReader.ts"
@@ -38,10 +39,7 @@ export interface LiveRequest {
   readonly lastEventId: string | undefined
   readonly address: string | undefined
   readonly tokenId: string | null
-  /** Equal for requests with the same credentials. */
-  readonly credentials: string
-  /** The scopes that the credentials have now. Fails if they are no longer valid. */
-  readonly scopes: Effect.Effect<ReadonlyArray<OperatorScope>, ControlError>
+  readonly credentials: Credentials
 }
 
 /**
@@ -81,7 +79,7 @@ const make = Effect.fnUntraced(function* ({
   const logFailure = yield* LogThrottle.makePerMinute
   const open = new OpenStreams<LiveListener>(mostStreams)
   const times = { keepaliveMs, stalledMs: stalledSeconds * 1_000 }
-  const scopesOf = new Map<LiveListener, LiveRequest["scopes"]>()
+  const watch = yield* CredentialWatch.make
   openStreams.updateUnsafe(0, metrics)
 
   yield* open.sweepEvery(1_000)
@@ -93,38 +91,6 @@ const make = Effect.fnUntraced(function* ({
     Effect.forever,
     Effect.forkScoped
   )
-
-  const checkCredentials = (listeners: ReadonlyArray<LiveListener>) => {
-    const scopes = listeners[0] && scopesOf.get(listeners[0])
-    if (scopes === undefined) return Effect.void
-    return scopes.pipe(
-      Effect.map((scopes) => {
-        const lost = listeners.filter(({ topics }) => !topics.every((topic) => LiveTopics.mayFollow(scopes, topic)))
-        return { listeners: lost, message: scopesLost }
-      }),
-      Effect.catch(({ code, message }) =>
-        Effect.succeed({ listeners: unansweredCodes.has(code) ? [] : listeners, message })
-      ),
-      Effect.timeout(checkTimeout),
-      Effect.flatMap(({ listeners, message }) =>
-        Effect.sync(() => {
-          for (const listener of listeners) listener.end(message)
-        })
-      ),
-      Effect.catchCause((cause) =>
-        logFailure((suppressed) =>
-          Effect.logWarning(`The credentials of live streams could not be checked again${suppressed}`, cause)
-        )
-      )
-    )
-  }
-
-  yield* Effect.suspend(() =>
-    Effect.forEach(Map.groupBy(open, ({ credentials }) => credentials).values(), checkCredentials, {
-      concurrency: 4,
-      discard: true
-    })
-  ).pipe(Effect.andThen(Effect.sleep(checkEveryMs)), Effect.forever, Effect.forkScoped)
 
   const pull = (listener: LiveListener): Pull.Pull<Chunks> =>
     Effect.withFiber((fiber) => {
@@ -150,19 +116,17 @@ const make = Effect.fnUntraced(function* ({
       return Effect.andThen(listener.awaitWake, pull(listener))
     })
 
-  const begin = ({ credentials, lastEventId, scopes, topics }: LiveRequest, holders: ReadonlyArray<Holder>) => {
+  const begin = ({ lastEventId, topics }: LiveRequest, holders: ReadonlyArray<Holder>) => {
     const resume = lastEventId === undefined ? new Map<Topic, number>() : LivePosition.decode(lastEventId)
-    const listener = new LiveListener(topics, resume ?? new Map(), credentials, times, clock.currentTimeMillisUnsafe())
+    const listener = new LiveListener(topics, resume ?? new Map(), times, clock.currentTimeMillisUnsafe())
     if (resume === undefined) for (const topic of topics) listener.reset(topic, "unknown_position")
     open.add(listener, holders)
-    scopesOf.set(listener, scopes)
     openStreams.updateUnsafe(open.size, metrics)
     return listener
   }
 
   const end = (listener: LiveListener, holders: ReadonlyArray<Holder>) => {
     open.delete(listener, holders)
-    scopesOf.delete(listener)
     openStreams.updateUnsafe(open.size, metrics)
   }
 
@@ -175,7 +139,16 @@ const make = Effect.fnUntraced(function* ({
         return Effect.acquireRelease(
           Effect.sync(() => begin(request, holders)),
           (listener) => Effect.sync(() => end(listener, holders))
-        ).pipe(Effect.map((listener) => Stream.fromPull(Effect.succeed(pull(listener)))))
+        ).pipe(
+          Effect.tap((listener) =>
+            watch({
+              credentials: request.credentials,
+              isAllowed: (scopes) => request.topics.every((topic) => LiveTopics.mayFollow(scopes, topic)),
+              onLost: (message) => listener.end(message)
+            })
+          ),
+          Effect.map((listener) => Stream.fromPull(Effect.succeed(pull(listener))))
+        )
       }),
     drain: Effect.sync(() => open.drain())
   })
@@ -203,19 +176,10 @@ const refusalOf = (refused: NoStream): Refused<"too_many_live_streams" | "gatewa
   )
 }
 
-const scopesLost = "The operator token no longer has the scopes of all topics."
-
-/** These say nothing of the credentials. */
-const unansweredCodes: ReadonlySet<ErrorCode> = new Set(["store_unavailable", "internal_error"])
-
 const connected = ": connected\n\n"
 
 /** A person reads no more than four frames a second. */
 const frameEveryMs = 250
-
-/** A stream of revoked credentials ends within this time. */
-const checkEveryMs = 2_000
-const checkTimeout = "5 seconds"
 
 const keepaliveMs = 15_000
 

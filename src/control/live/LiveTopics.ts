@@ -3,18 +3,20 @@ import { type Topic, topics } from "../../live/Topics.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { allows, type Scope } from "../api/schema/Security.ts"
 
-/** The scope that shows a topic. */
-const scopeOf: Readonly<Record<Topic, Scope>> = {
-  requests: "usage:read",
-  limits: "usage:read",
-  configuration: "audit:read",
-  tasks: "tasks:read",
-  dead_letters: "tasks:read",
-  queues: "tasks:read",
-  workers: "tasks:read"
+const ofTasks: ReadonlyArray<Scope> = ["tasks:read", "tasks:operate"]
+
+/** One of the scopes is enough to see a topic. */
+const scopesOf: Readonly<Record<Topic, ReadonlyArray<Scope>>> = {
+  requests: ["usage:read"],
+  limits: ["usage:read"],
+  configuration: ["audit:read"],
+  tasks: ofTasks,
+  dead_letters: ofTasks,
+  queues: ofTasks,
+  workers: ofTasks
 }
 
-export const mayFollow = (scopes: ReadonlyArray<Scope>, topic: Topic): boolean => allows(scopes, [scopeOf[topic]])
+export const mayFollow = (scopes: ReadonlyArray<Scope>, topic: Topic): boolean => allows(scopes, scopesOf[topic])
 
 /** Returns the topics of a list such as `requests,tasks`. Without a list, these are all that the scopes show. */
 export const read = (
@@ -40,6 +42,6 @@ const unknownTopic = new ControlError(
 const scopeMissing = (topic: Topic): Refused<"insufficient_operator_scope"> =>
   new ControlError(
     "insufficient_operator_scope",
-    `The topic ${topic} needs the scope ${scopeOf[topic]}, which the operator token lacks. Leave the topic out, or use a token with that scope.`,
+    `The topic ${topic} needs the scope ${scopesOf[topic].join(" or ")}, which the operator token lacks. Leave the topic out, or use a token with that scope.`,
     { param: "topics" }
   )

@@ -1,11 +1,12 @@
-import { Effect, Layer, Schema } from "effect"
-import { HttpRouter, HttpServerRequest } from "effect/http"
+import { Deferred, Effect, Layer, Schema, Stream } from "effect"
+import { HttpBody, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RequestId } from "../api/schema/Errors.ts"
 import { allows, Operator, type Scope } from "../api/schema/Security.ts"
 import { Audit, Snapshots } from "../audit/Audit.ts"
 import { toResponse } from "../http/ErrorResponses.ts"
 import { tasksPath } from "../http/Paths.ts"
 import { authenticate, authenticationServices, insufficientScope } from "../operators/Authentication.ts"
+import * as CredentialWatch from "../operators/CredentialWatch.ts"
 
 /** Serves `routes` below `tasksPath`, to operators with the scopes of `scopesOf`. */
 export const layer = <E, R>(routes: Layer.Layer<never, E, R>) =>
@@ -26,6 +27,8 @@ const authorized = HttpRouter.middleware(
   Effect.gen(function* () {
     const services = yield* authenticationServices
     const audit = yield* Audit
+    const watch = yield* CredentialWatch.make
+    const credentialsOfRequest = yield* CredentialWatch.credentialsOfRequest
     const admit = Effect.gen(function* () {
       const operator = yield* authenticate
       const { method, url } = yield* HttpServerRequest.HttpServerRequest
@@ -33,11 +36,28 @@ const authorized = HttpRouter.middleware(
       if (!allows(operator.scopes, required)) return yield* insufficientScope(required)
       if (!isRead(method)) yield* Effect.provideService(record(audit, { method, path: url }), Operator, operator)
     }).pipe(Effect.provideContext(services))
+    /** An event stream ends soon after the credentials have lost the right to it. */
+    const untilLost = (response: HttpServerResponse.HttpServerResponse) => {
+      const { body } = response
+      if (body._tag !== "Stream") return Effect.succeed(response)
+      return Effect.map(credentialsOfRequest, (credentials) => {
+        const stream = Effect.gen(function* () {
+          const lost = yield* Deferred.make<void>()
+          yield* watch({
+            credentials,
+            isAllowed: (scopes) => allows(scopes, scopesOf("GET")),
+            onLost: () => Deferred.doneUnsafe(lost, Effect.void)
+          })
+          return Stream.interruptWhen(body.stream, Deferred.await(lost))
+        })
+        return HttpServerResponse.setBody(response, HttpBody.stream(Stream.unwrap(stream), body.contentType))
+      })
+    }
     return (httpEffect) =>
       Effect.flatMap(requestId, (id) =>
         Effect.matchEffect(Effect.provideService(admit, RequestId, id), {
           onFailure: (error) => Effect.succeed(toResponse(error, id)),
-          onSuccess: () => httpEffect
+          onSuccess: () => Effect.flatMap(httpEffect, untilLost)
         })
       )
   })

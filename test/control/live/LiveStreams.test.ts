@@ -101,8 +101,8 @@ const suite = (name: string, redisLayer: Layer.Layer<Redis, RedisError>) => {
         const { control } = yield* installation
         const streams = yield* control({ mostStreams: 4, mostStreamsPerHolder: 2 })
         let scopes: Effect.Effect<ReadonlyArray<OperatorScope>, ControlError> = Effect.succeed(["*"])
-        const credentials = { credentials: "revoked", scopes: Effect.suspend(() => scopes) }
-        const revoked = yield* listen(streams, { topics: ["queues"], tokenId: "a", ...credentials })
+        const credentials = { id: "revoked", scopes: Effect.suspend(() => scopes) }
+        const revoked = yield* listen(streams, { topics: ["queues"], tokenId: "a", credentials })
         const kept = yield* listen(streams, { topics: ["queues"], tokenId: "a" })
         const refused = yield* Effect.flip(Effect.scoped(streams.open({ ...request, tokenId: "a" })))
         assert.strictEqual(refused.code, "too_many_live_streams")
@@ -136,8 +136,7 @@ const request: LiveRequest = {
   lastEventId: undefined,
   address: undefined,
   tokenId: null,
-  credentials: "valid",
-  scopes: Effect.succeed(["*"])
+  credentials: { id: "valid", scopes: Effect.succeed(["*"]) }
 }
 
 const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))

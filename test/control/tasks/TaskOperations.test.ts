@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { HttpClient, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Scope } from "../../../src/control/api/schema/Security.ts"
 import * as ControlApp from "../../../src/control/ControlApp.ts"
 import { Database } from "../../../src/services/Database.ts"
@@ -28,6 +28,16 @@ const routes = HttpRouter.use((router) =>
   )
 )
 
+/** An event stream that says nothing and does not end. */
+const endless = HttpRouter.add(
+  "GET",
+  "/events/:task_id",
+  HttpServerResponse.stream(Stream.concat(Stream.succeed(Buffer.from(": connected\n\n")), Stream.never), {
+    contentType: "text/event-stream",
+    headers: { "x-told": "yes" }
+  })
+)
+
 const tokenOf = Effect.fnUntraced(function* (...scopes: ReadonlyArray<Scope>) {
   const { sql } = yield* Database
   const value = Secret.mint(Secret.operatorTokenPrefix)
@@ -42,7 +52,7 @@ const events = Effect.map(ok("GET", `${admin}/audit-events?action=tasks:operate`
 )
 
 describe("the routes of tasks at the control listener", () => {
-  layer(listener(EmbeddedDatabase.layer, { routes: ControlApp.layerWithTasks(routes) }), {
+  layer(listener(EmbeddedDatabase.layer, { routes: ControlApp.layerWithTasks(Layer.merge(routes, endless)) }), {
     excludeTestServices: true
   })((it) => {
     it.effect("are the same below /admin-ui/tasks, with their parameters and bodies", () =>
@@ -94,6 +104,28 @@ describe("the routes of tasks at the control listener", () => {
           [at(event, "target_id"), at(event, "after"), at(event, "request_id")],
           ["/queues/a%2Fb?x=1", { method: "POST", path: "/queues/a%2Fb?x=1" }, "at-three"]
         )
+      })
+    )
+
+    it.effect("an event stream ends soon after its token is revoked, and not before", () =>
+      Effect.gen(function* () {
+        const { sql } = yield* Database
+        const open = (authorization: string) =>
+          HttpClient.get("/admin-ui/tasks/events/t1", { headers: { authorization } })
+        const [revoked, kept] = [yield* tokenOf("tasks:read"), yield* tokenOf("tasks:read")]
+        const streams = [yield* open(revoked), yield* open(kept)]
+        assert.deepStrictEqual(
+          streams.map(({ headers, status }) => [status, headers["content-type"], headers["x-told"]]),
+          Array.from({ length: 2 }, () => [200, "text/event-stream", "yes"])
+        )
+        const [first, second] = yield* Effect.forEach(streams, ({ stream }) =>
+          Effect.forkScoped(Stream.runCollect(Stream.decodeText(stream)))
+        )
+        assert(first !== undefined && second !== undefined)
+        yield* sql`UPDATE operator_tokens SET revoked_at = now(), disabled = true
+          WHERE token_hash = ${Secret.digest(Redacted.make(revoked.replace("Bearer ", "")))}`
+        assert.strictEqual((yield* Fiber.join(first)).join(""), ": connected\n\n")
+        assert.isUndefined(second.pollUnsafe())
       })
     )
 
