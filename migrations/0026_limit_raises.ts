@@ -2,6 +2,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
+  // A later migration of the same transaction alters this table. To strengthen a lock later could be a deadlock with a
+  // process that changes a key meanwhile.
+  `LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE`,
   // Exceptions from the limits of single keys, each until a time. Older versions do not read them: there, the former
   // limits stay in force. ended_at: somebody ended it before its time.
   `CREATE TABLE limit_raises (
