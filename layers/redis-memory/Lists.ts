@@ -1,4 +1,5 @@
-import { type Arguments, type Commands, type Server, sliceBetween } from "./Arguments.ts"
+import { type Arguments, type Commands, type Server, sliceBetween, wholeNumber } from "./Arguments.ts"
+import { refuse } from "./Keyspace.ts"
 
 const push =
   (end: "head" | "tail") =>
@@ -11,6 +12,17 @@ export const lists: Commands = {
   RPUSH: { arity: -3, run: push("tail") },
   LPUSH: { arity: -3, run: push("head") },
   LLEN: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "list")?.length ?? 0 },
+  LSET: {
+    arity: 4,
+    run: ({ keys }, [key = "", index = "", item = ""]) => {
+      const list = keys.read(key, "list") ?? refuse("ERR no such key")
+      const at = wholeNumber(index)
+      const position = at < 0 ? list.length + at : at
+      if (position < 0 || position >= list.length) return refuse("ERR index out of range")
+      list[position] = item
+      return "OK"
+    }
+  },
   LRANGE: {
     arity: 4,
     run: ({ keys }, [key = "", start = "", stop = ""]) => {

@@ -99,6 +99,7 @@ export const families: Readonly<Record<string, ReadonlyArray<fc.Arbitrary<Random
   lists: [
     command("RPUSH", some(text)),
     command("LPUSH", some(text)),
+    command("LSET", integer, text),
     command("LRANGE", integer, integer),
     command("LTRIM", integer, integer),
     command("LLEN")
