@@ -156,10 +156,13 @@ return 1`,
 const counters = ["replayed", "skipped", "failed", "unknown"] as const
 
 /**
- * ARGV: id, worker, position before, position after, four counts, now as text, now, maximum problems, problems. Adds
- * the counts of a batch to the job. Returns `running` if the job continues, and `over` if the job has ended. Returns
- * `lost` and adds nothing if another worker has the lease or the position has changed. A job with a plan continues until
- * its last step is over.
+ * ARGV: id, worker, position before, position after, four counts, now as text, now, maximum problems, number of ids,
+ * these ids, problems. Adds the counts of a batch to the job. Returns `running` if the job continues, and `over` if the job
+ * has ended. Returns `lost` and adds nothing if another worker has the lease or the position has changed. A job with a
+ * plan continues until its last step is over.
+ *
+ * The ids are those of a batch that was interrupted, in their new order: first the records with an outcome. The others
+ * are the next ones of the job. What the job knows of them in `begun` stays, because they may have been published.
  */
 export const advance: Script<"running" | "over" | "lost"> = {
   name: "dlq-replay-advance",
@@ -179,9 +182,11 @@ if job[5] then
 end
 ${counters.map((name, i) => `redis.call('HINCRBY', key, '${name}', ARGV[${i + 5}])`).join("\n")}
 local room = tonumber(ARGV[11]) - redis.call('LLEN', key .. ':problems')
-for i = 12, math.min(#ARGV, 11 + room) do redis.call('RPUSH', key .. ':problems', ARGV[i]) end
+local reordered = tonumber(ARGV[12])
+for i = 1, reordered do redis.call('LSET', key .. ':ids', tonumber(ARGV[3]) + i - 1, ARGV[12 + i]) end
+for i = 13 + reordered, math.min(#ARGV, 12 + reordered + room) do redis.call('RPUSH', key .. ':problems', ARGV[i]) end
 redis.call('HDEL', key, 'waiting')
-redis.call('DEL', key .. ':begun')
+if reordered == 0 or job[4] ~= 'running' then redis.call('DEL', key .. ':begun') end
 if job[4] == 'running' and (job[5] or tonumber(ARGV[4]) < tonumber(job[3])) then return 'running' end
 if job[4] == 'running' then
   redis.call('HSET', key, 'state', 'finished')
@@ -196,7 +201,9 @@ return 'over'`,
       call("HMGET", key, "worker", "position", "total", "state", "step", "step_end")
     )
     if (holder !== worker || position !== from) return "lost"
-    const [at = "", nowMs = "", most = "", ...problems] = rest.slice(counters.length)
+    const [at = "", nowMs = "", most = "", count = "", ...idsAndProblems] = rest.slice(counters.length)
+    const reordered = idsAndProblems.slice(0, Number(count))
+    const problems = idsAndProblems.slice(reordered.length)
     call("HSET", key, "position", to, "updated_at", at)
     if (typeof step === "string") {
       const [replayed = "", skipped, failed, unknown] = rest
@@ -207,9 +214,10 @@ return 'over'`,
     }
     for (const [i, name] of counters.entries()) call("HINCRBY", key, name, rest[i] ?? "0")
     const room = Number(most) - Number(call("LLEN", `${key}:problems`))
+    for (const [i, dlqId] of reordered.entries()) call("LSET", `${key}:ids`, Number(from) + i, dlqId)
     for (const problem of problems.slice(0, Math.max(0, room))) call("RPUSH", `${key}:problems`, problem)
     call("HDEL", key, "waiting")
-    call("DEL", `${key}:begun`)
+    if (reordered.length === 0 || state !== "running") call("DEL", `${key}:begun`)
     if (state === "running" && (typeof step === "string" || Number(to) < Number(total))) return "running"
     if (state === "running") {
       call("HSET", key, "state", "finished")

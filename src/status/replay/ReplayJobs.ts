@@ -39,6 +39,8 @@ export interface Progress {
   readonly failed: number
   readonly unknown: number
   readonly problems: ReadonlyArray<Problem>
+  /** The ids of a batch that was interrupted: first those with an outcome, then those that are still to be replayed. */
+  readonly interrupted?: ReadonlyArray<string> | undefined
 }
 
 /** Jobs that replay many records. If the worker process of a job stops, another worker continues the job. */
@@ -110,6 +112,7 @@ export class ReplayJobs extends Context.Service<
     /** Begins the next step, if the outcomes of this one are known or its time is over. The last step ends the job. */
     readonly nextStep: (id: string, worker: string) => Effect.Effect<PlanScripts.StepResult, RedisError>
 
+    /** Counts a batch. The next one begins after the records that have an outcome. */
     readonly advance: (
       id: string,
       worker: string,
@@ -248,13 +251,15 @@ const make = Effect.fnUntraced(function* (options: Options) {
       const millis = yield* Clock.currentTimeMillis
       return yield* redis.run(PlanScripts.nextStep, keys, [id, worker, millis, yield* now])
     }),
-    advance: Effect.fnUntraced(function* (id, worker, position, { failed, problems, replayed, skipped, unknown }) {
+    advance: Effect.fnUntraced(function* (id, worker, position, progress) {
+      const { failed, interrupted = [], problems, replayed, skipped, unknown } = progress
       const done = replayed + skipped + failed + unknown
       const counts = [replayed, skipped, failed, unknown]
       const encodedProblems = problems.map((problem) => Schema.encodeSync(ProblemText)(problem))
       const millis = yield* Clock.currentTimeMillis
       const times = [yield* now, millis]
-      const args = [id, worker, position, position + done, ...counts, ...times, maxProblems, ...encodedProblems]
+      const before = [id, worker, position, position + done, ...counts, ...times, maxProblems]
+      const args = [...before, interrupted.length, ...interrupted, ...encodedProblems]
       return yield* redis.run(Scripts.advance, keys, args)
     }),
     wait: (id, worker, why) => Effect.asVoid(redis.run(Scripts.wait, keys, [id, worker, why]))

@@ -85,7 +85,7 @@ export const work = Effect.fnUntraced(function* (
   const jobs = yield* ReplayJobs
   const take = jobs.take(id, worker, leaseSeconds * 1_000)
   if (!(yield* take)) return
-  // Succeeds when the lease cannot be renewed: the job was cancelled, or another worker has taken the lease.
+  // Succeeds when the lease cannot be renewed: the job was paused or cancelled, or another worker has taken the lease.
   const untilLeaseLost = take.pipe(
     Effect.retry(Schedule.spaced("1 second")),
     Effect.repeat({ schedule: Schedule.spaced(`${(leaseSeconds * 1_000) / 3} millis`), while: (mine) => mine })
@@ -98,11 +98,13 @@ export const work = Effect.fnUntraced(function* (
       return (yield* jobs.nextStep(id, worker)) === "begun" ? "running" : "over"
     }
     const results: Array<RecordResult> = []
-    batch = { position, results }
+    batch = { ids, position, results }
     yield* Effect.forEach(
       ids,
       (dlqId) =>
-        replayUntilSettled({ id, position, step }, worker, dlqId, { force, state }, (result) => results.push(result)),
+        replayUntilSettled({ id, position, step }, worker, dlqId, { force, state }, (problem) =>
+          results.push({ dlqId, problem })
+        ),
       {
         concurrency: "unbounded",
         discard: true
@@ -118,21 +120,35 @@ export const work = Effect.fnUntraced(function* (
     Effect.repeat({ while: (outcome) => outcome === "running" })
   )
   const isLost = yield* Effect.raceFirst(Effect.as(batches, false), Effect.as(untilLeaseLost, true))
-  // Counts the last batch of a cancelled job. If another worker has the lease, `advance` changes nothing.
-  if (isLost && batch !== undefined) yield* jobs.advance(id, worker, batch.position, progressOf(batch.results))
+  // Counts the last batch of a paused or cancelled job. If another worker has the lease, `advance` changes nothing.
+  if (isLost && batch !== undefined) {
+    const progress = { ...progressOf(batch.results), interrupted: interruptedOf(batch) }
+    yield* jobs.advance(id, worker, batch.position, progress)
+  }
 })
 
 /** The records that are replayed concurrently, with the results so far. */
 interface Batch {
+  readonly ids: ReadonlyArray<string>
   readonly position: number
   readonly results: ReadonlyArray<RecordResult>
 }
 
-/** `undefined` means that the record was replayed. */
-type RecordResult = Problem | undefined
+interface RecordResult {
+  readonly dlqId: string
+  /** `undefined` means that the record was replayed. */
+  readonly problem: Problem | undefined
+}
+
+/** Records settle in any order, so those that are left are put after the others. */
+const interruptedOf = ({ ids, results }: Batch): ReadonlyArray<string> | undefined => {
+  if (results.length === ids.length) return undefined
+  const settled = new Set(results.map(({ dlqId }) => dlqId))
+  return [...settled, ...ids.filter((id) => !settled.has(id))]
+}
 
 const progressOf = (results: ReadonlyArray<RecordResult>): Progress => {
-  const problems = results.filter((result) => result !== undefined)
+  const problems = results.map(({ problem }) => problem).filter((problem) => problem !== undefined)
   const count = (outcome: Problem["outcome"]) => problems.filter((problem) => problem.outcome === outcome).length
   return {
     replayed: results.length - problems.length,
@@ -149,7 +165,7 @@ const replayUntilSettled = (
   worker: string,
   dlqId: string,
   options: ReplayOptions,
-  report: (result: RecordResult) => void
+  report: (problem: RecordResult["problem"]) => void
 ) =>
   replay(dlqId, { ...options, job }).pipe(
     Effect.matchEffect({
@@ -174,7 +190,7 @@ const noteWaiting = (job: string, worker: string, error: ReplayError | RedisErro
     ? Effect.flatMap(ReplayJobs, (jobs) => Effect.ignore(jobs.wait(job, worker, error.message)))
     : Effect.void
 
-const problemOf = (dlq_id: string, { message, reason }: ReplayError): RecordResult =>
+const problemOf = (dlq_id: string, { message, reason }: ReplayError): RecordResult["problem"] =>
   reason === "begun" ? undefined : { dlq_id, outcome: outcomeByReason[reason], detail: message }
 
 const outcomeByReason: Readonly<Record<Exclude<ReplayError["reason"], "begun">, Problem["outcome"]>> = {

@@ -159,10 +159,11 @@ const action = fc.oneof(
     _tag: fc.constant("Work" as const),
     job: fc.nat(3),
     worker: small(["w1", "w2"]),
-    counts: fc.tuple(fc.nat(1), fc.nat(1), fc.nat(1), fc.nat(1))
+    counts: fc.tuple(fc.nat(1), fc.nat(1), fc.nat(1), fc.nat(1)),
+    isInterrupted: fc.boolean()
   }),
   fc.record({ _tag: fc.constant("Cancel" as const), job: fc.nat(3) }),
-  fc.record({ _tag: fc.constant("Advance" as const), ...batch })
+  fc.record({ _tag: fc.constant("Advance" as const), ...batch, interrupted: small([undefined, ["id-1", "id-0"]]) })
 )
 
 type Action = typeof action extends fc.Arbitrary<infer A> ? A : never
@@ -206,6 +207,8 @@ const play = Effect.fnUntraced(function* (
       `${RedisDLQStore.baseOf(redis, options.prefix)}replay:${id}`,
       ...Object.entries(job).flat()
     )
+    const ids = Array.from({ length: 9 }, (_, n) => `id-${n}`)
+    yield* redis.command("RPUSH", `${RedisDLQStore.baseOf(redis, options.prefix)}replay:${id}:ids`, ...ids)
   }
   const step = (action: Action): Effect.Effect<unknown, RedisError | UnknownCursor | Jobs.ReplayJobRefused> => {
     switch (action._tag) {
@@ -281,7 +284,8 @@ const play = Effect.fnUntraced(function* (
         return Effect.gen(function* () {
           const taken = yield* jobs.take(job, action.worker, 15_000)
           const { ids, position } = yield* jobs.next(job, 2)
-          const progress = { replayed, skipped, failed, unknown, problems }
+          const interrupted = action.isInterrupted ? ids.toReversed() : []
+          const progress = { replayed, skipped, failed, unknown, problems, interrupted }
           const went = yield* jobs.advance(job, action.worker, position, progress)
           const next = yield* jobs.nextStep(job, action.worker)
           const { replay_id: _, ...view } = { replay_id: "", ...(yield* jobs.get(job)) }
@@ -293,7 +297,8 @@ const play = Effect.fnUntraced(function* (
         return action.isPaused ? jobs.pause(job, { reason: "why", by: null }) : jobs.resume(job)
       }
       case "Advance": {
-        const progress = { replayed: 1, skipped: 0, failed: 0, unknown: 0, problems: [] }
+        const { interrupted } = action
+        const progress = { replayed: 1, skipped: 0, failed: 0, unknown: 0, problems: [], interrupted }
         return jobs.advance(action.id, "w1", action.position, progress)
       }
       case "Cancel":
@@ -373,6 +378,7 @@ const dump = Effect.fnUntraced(function* (redis: Redis["Service"], prefix: strin
     sorted: yield* Effect.forEach(sorted, (name) =>
       Effect.map(redis.command("ZRANGEBYSCORE", base + name, "-inf", "+inf", "WITHSCORES"), (reply) => [name, reply])
     ),
+    lists: yield* Effect.forEach(["1", "2"], (job) => redis.command("LRANGE", `${base}replay:${job}:ids`, 0, -1)),
     hashes: yield* Effect.forEach(hashes, (name) =>
       Effect.map(redis.command("HGETALL", base + name), (reply) => [name, pairs(reply)])
     )

@@ -308,4 +308,45 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
       assert.lengthOf(yield* drained(source), 3)
     }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
   )
+
+  live("publish each record once, forced or not, when they are paused while records wait", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const waits = new Set(["message-0", "message-2"])
+      const partly = yield* Effect.map(Broker, (broker) =>
+        Layer.succeed(Broker, {
+          ...broker,
+          publish: (publication) =>
+            waits.has(publication.properties.messageId ?? "")
+              ? Effect.succeed({ _tag: "Refused", reason: "blocked", detail: "no memory" } as const)
+              : broker.publish(publication)
+        })
+      )
+      const { get, post } = yield* Effect.provide(start({}, { worker: { leaseSeconds: 1 } }), partly)
+      const plan = { steps: ["rest"], stop_after: null, wait_seconds: 1 }
+      for (const [force, end] of [
+        [false, "finished"],
+        [true, "finished"],
+        [true, "cancelled"]
+      ] as const) {
+        const source = yield* queue("source")
+        const all = [0, 1, 2, 3].map((n) => deadLetter(n, { dlq_id: `${source}-${n}`, source_queue_name: source }))
+        for (const letter of all) yield* store.record(letter)
+        for (const n of [0, 2]) waits.add(`message-${n}`)
+        const { body: job } = yield* post("/dlq/replays", { ids: all.map(({ dlq_id }) => dlq_id), force, plan })
+        const path = `/dlq/replays/${job.replay_id}`
+        yield* eventually(get(path), ({ body }) => /no memory/.test(body.waiting))
+        assert.strictEqual((yield* post(`${path}/pause`, { reason: "x" })).status, 200)
+        const paused = yield* eventually(get(path), ({ body }) => body.replayed > 0)
+        assert.deepInclude(paused.body, { state: "paused", replayed: 2, skipped: 0, remaining: 2, waiting: null })
+        waits.clear()
+        yield* post(`${path}/${end === "finished" ? "resume" : "cancel"}`)
+        const over = yield* eventually(get(path), ({ body }) => body.state === end)
+        const replayed = end === "finished" ? 4 : 2
+        assert.deepInclude(over.body, { replayed, skipped: 0, failed: 0, remaining: 4 - replayed })
+        const published = (yield* drained(source)).map(({ properties }) => properties.messageId)
+        assert.sameMembers(published, ["message-1", "message-3", "message-0", "message-2"].slice(0, replayed))
+      }
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
 })
