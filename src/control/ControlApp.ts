@@ -199,7 +199,7 @@ export const portal = Layer.mergeAll(
   HttpApiBuilder.layer(PortalApi).pipe(
     Layer.provide([
       OperationalHandlers.probes,
-      HeldKeysHandlers.layer.pipe(Layer.provide([KeyAuthentication.layer, RequestDecoding.layer]))
+      HeldKeysHandlers.layer.pipe(Layer.provide([KeyAuthentication.layerWithoutSessions, RequestDecoding.layer]))
     ])
   ),
   notFoundRoutes

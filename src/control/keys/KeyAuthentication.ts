@@ -4,17 +4,16 @@ import { type Headers, HttpServerRequest } from "effect/http"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import { exceededUnusedDays, type KeyRefusal, refusal, refusalOf } from "../../policy/KeyState.ts"
 import { Database } from "../../services/Database.ts"
-import * as FairShare from "../../services/FairShare.ts"
 import * as Secret from "../../state/Secret.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import { disableUnused } from "../../state/UnusedKeys.ts"
-import { ControlError, RequestId } from "../api/schema/Errors.ts"
+import { ControlError, type Refused, RequestId } from "../api/schema/Errors.ts"
 import { KeyAuthorization, KeyHolder } from "../api/schema/Security.ts"
 import { bearerToken, findSession, sessionServices } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
-import * as KeyLookUps from "./KeyLookUps.ts"
+import * as SecretLookUps from "../store/SecretLookUps.ts"
 
 export type KeyRefused = ControlError<
   "invalid_virtual_key" | "disabled_virtual_key" | "revoked_virtual_key" | "expired_virtual_key"
@@ -65,12 +64,10 @@ const make = Effect.gen(function* () {
     return true
   }, toStoreFailures)
 
-  const lookUp = yield* KeyLookUps.make(find)
+  const lookUp = yield* SecretLookUps.make("gateway keys", ([digest]) => find(digest))
 
   const authenticate = Effect.fnUntraced(function* (digest: string) {
-    const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
-    const address = FairShare.callerOfAddress(Option.getOrElse(remoteAddress, () => ""))
-    const known = yield* lookUp(digest, address)
+    const known = yield* lookUp([digest], yield* SecretLookUps.callerAddress)
     const now = yield* Clock.currentTimeMillis
     const key =
       known?.unnoted && refusalOf(known, now) === undefined && (yield* disableIfUnused(known, now))
@@ -98,7 +95,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Reads the gateway key from `Authorization` or `x-api-key`. The proxy listener may be configured to use another header. */
+/** Also accepts the session cookie of a gateway key. */
 export const layer: Layer.Layer<KeyAuthorization, never, PresentedKeys | Sessions> = Layer.effect(
   KeyAuthorization,
   Effect.gen(function* () {
@@ -109,18 +106,45 @@ export const layer: Layer.Layer<KeyAuthorization, never, PresentedKeys | Session
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       const isPresented = headers["authorization"] !== undefined || headers["x-api-key"] !== undefined
       const session = isPresented ? Option.none() : yield* Effect.provideContext(findSession, services)
-      if (Option.isNone(session)) return yield* keys.authenticate(yield* presentedKey(headers))
+      if (Option.isNone(session)) return yield* authenticatePresented(keys)
       return session.value.owner._tag === "GatewayKey"
         ? yield* keys.authenticateDigest(session.value.secretDigest)
         : yield* noKey
     })
 
-    return KeyAuthorization.of({
-      gatewayKey: (httpEffect) =>
-        Effect.flatMap(authenticateHolder, (known) => Effect.provideService(httpEffect, KeyHolder, known))
-    })
+    return authorizationBy(authenticateHolder)
   })
 )
+
+/** For listeners where nobody can sign in. */
+export const layerWithoutSessions: Layer.Layer<KeyAuthorization, never, PresentedKeys> = Layer.effect(
+  KeyAuthorization,
+  Effect.map(PresentedKeys, (keys) => authorizationBy(authenticatePresented(keys)))
+)
+
+type HolderRefused =
+  | KeyRefused
+  | StoreFailure
+  | Refused<
+      | "missing_authorization"
+      | "malformed_authorization"
+      | "invalid_session"
+      | "cross_origin_request"
+      | "missing_csrf_header"
+    >
+
+const authorizationBy = (
+  holder: Effect.Effect<KeyHolder["Service"], HolderRefused, HttpServerRequest.HttpServerRequest>
+) =>
+  KeyAuthorization.of({
+    gatewayKey: (httpEffect) => Effect.flatMap(holder, (known) => Effect.provideService(httpEffect, KeyHolder, known))
+  })
+
+/** Reads the gateway key from `Authorization` or `x-api-key`. The proxy listener may be configured to use another header. */
+const authenticatePresented = (keys: PresentedKeys["Service"]) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    Effect.flatMap(presentedKey(headers), keys.authenticate)
+  )
 
 /** A request with two different keys is refused, because either of them could be meant. */
 const presentedKey = Effect.fnUntraced(function* (headers: Headers.Headers) {

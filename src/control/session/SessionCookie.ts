@@ -14,6 +14,9 @@ export const sessionCookie = (origin: string, name: string, lifetime: Duration.D
   } as const
 })
 
+/** The form of all values that this program has ever made for a session. */
+export const isSessionValue = (value: string): boolean => /^[\w-]{43}$/.test(value)
+
 /** Cookies of the same name may belong to this host, to this host as a domain, or to its parent domains. */
 const maxSessionCookies = 4
 

@@ -1,12 +1,15 @@
 import { randomBytes } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { Database } from "../../services/Database.ts"
 import * as Secret from "../../state/Secret.ts"
 import { Timestamp } from "../api/schema/Fields.ts"
 import { Scope } from "../api/schema/Security.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import * as SecretLookUps from "../store/SecretLookUps.ts"
 import { lifetime } from "./PresentedSession.ts"
+import { isSessionValue } from "./SessionCookie.ts"
 
 /** The most sessions of one token or key, and of all. A new session replaces the one that was unused for longest. */
 const maxPerOwner = 20
@@ -28,6 +31,8 @@ export interface Session {
   /** The SHA-256 of the secret that started the session, in hex. */
   readonly secretDigest: string
   readonly expiresAt: DateTime.Utc
+  /** The value of the cookie. */
+  readonly value: Redacted.Redacted
 }
 
 /** False while a process checks by itself whether a session is still valid. That does not extend the session. */
@@ -44,8 +49,13 @@ export class Sessions extends Context.Service<
       owner: SessionOwner,
       secret: Redacted.Redacted
     ) => Effect.Effect<Redacted.Redacted, StoreFailure, Actor>
-    /** Finds the first of `values` that is a session. Extends it if the look-up `CountsAsUse`. */
-    readonly find: (values: ReadonlyArray<string>) => Effect.Effect<Option.Option<Session>, StoreFailure>
+    /**
+     * Finds the first of `values` that is a session. Extends it if the look-up `CountsAsUse`. The caller's address has a
+     * share of the look-ups.
+     */
+    readonly find: (
+      values: ReadonlyArray<string>
+    ) => Effect.Effect<Option.Option<Session>, StoreFailure, HttpServerRequest.HttpServerRequest>
     readonly end: (session: Session) => Effect.Effect<void, StoreFailure, Actor>
   }
 >()("svc/control/Sessions") {
@@ -85,18 +95,23 @@ const make = Effect.gen(function* () {
     })
   )
 
-  const findOne = Effect.fnUntraced(function* (value: string, now: DateTime.Utc) {
-    const at = DateTime.toDateUtc(now)
-    return yield* sessionRows.first(sql`
-      SELECT s.id, s.token_id, s.key_id, encode(s.secret_hash, 'hex') AS secret_digest, s.created_at, s.used_at,
+  const findFirst = Effect.fnUntraced(function* (digests: ReadonlyArray<string>) {
+    const at = DateTime.toDateUtc(yield* DateTime.now)
+    const rows = yield* sessionRows.all(sql`
+      SELECT s.id, encode(s.session_hash, 'hex') AS digest, s.token_id, s.key_id, encode(s.secret_hash, 'hex') AS secret_digest, s.created_at, s.used_at,
         coalesce(t.name, k.name, k.key_prefix) AS name, coalesce(t.scopes, '{}') AS scopes
       FROM operator_sessions s LEFT JOIN operator_tokens t ON t.id = s.token_id LEFT JOIN api_keys k ON k.id = s.key_id
-      WHERE s.session_hash = decode(${Secret.digestHex(value)}, 'hex') AND s.expires_at > ${at}
+      WHERE s.session_hash = ANY(ARRAY(SELECT decode(digest, 'hex') FROM unnest(${digests}::text[]) AS digest))
+        AND s.expires_at > ${at}
         AND ((t.token_hash = s.secret_hash AND NOT t.disabled AND t.revoked_at IS NULL
             AND coalesce(t.expires_at > now(), true))
           OR ((k.key_hash = s.secret_hash OR (k.previous_key_hash = s.secret_hash AND k.previous_key_expires_at > now()))
             AND NOT k.disabled AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)))`)
+    const byDigest = new Map(rows.map((row) => [row.digest, row]))
+    return digests.flatMap((digest) => byDigest.get(digest) ?? [])[0]
   })
+
+  const lookUp = yield* SecretLookUps.make("sessions", findFirst)
 
   /** Runs at most once a minute for each session. A failure is ignored, because the request does not need it. */
   const extend = (id: string, now: DateTime.Utc) =>
@@ -106,17 +121,14 @@ const make = Effect.gen(function* () {
   return Sessions.of({
     create,
     find: Effect.fn("Sessions.find")(function* (values) {
+      const valueOf = new Map(values.filter(isSessionValue).map((value) => [Secret.digestHex(value), value]))
+      const row = yield* lookUp([...valueOf.keys()], yield* SecretLookUps.callerAddress)
+      if (row === undefined) return Option.none()
       const now = yield* DateTime.now
-      const countsAsUse = yield* CountsAsUse
-      for (const value of values) {
-        const row = yield* findOne(value, now)
-        if (row === undefined) continue
-        const isDue =
-          countsAsUse && DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(row.used_at, noteInterval))
-        if (isDue) yield* extend(row.id, now)
-        return Option.some(toSession(row, isDue ? now : row.used_at))
-      }
-      return Option.none()
+      const isDue =
+        (yield* CountsAsUse) && DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(row.used_at, noteInterval))
+      if (isDue) yield* extend(row.id, now)
+      return Option.some(toSession(row, valueOf.get(row.digest) ?? "", isDue ? now : row.used_at))
     }, toStoreFailures),
     end: Effect.fn("Sessions.end")(({ id, owner }) =>
       audit.mutate(function* ({ write }) {
@@ -137,6 +149,7 @@ const noteInterval = Duration.minutes(1)
 
 const Row = Schema.Struct({
   id: Schema.String,
+  digest: Schema.String,
   token_id: Schema.NullOr(Schema.String),
   key_id: Schema.NullOr(Schema.String),
   secret_digest: Schema.String,
@@ -149,14 +162,15 @@ const Row = Schema.Struct({
 const sessionRows = storedRows(Row, { table: "operator_sessions", key: ["id"] })
 const isScope = Schema.is(Scope)
 
-const toSession = (row: typeof Row.Type, usedAt: DateTime.Utc): Session => ({
+const toSession = (row: typeof Row.Type, value: string, usedAt: DateTime.Utc): Session => ({
   id: row.id,
   owner:
     row.token_id === null ? { _tag: "GatewayKey", id: row.key_id ?? "" } : { _tag: "OperatorToken", id: row.token_id },
   name: row.name,
   scopes: row.scopes.filter(isScope),
   secretDigest: row.secret_digest,
-  expiresAt: DateTime.addDuration(usedAt, lifetime)
+  expiresAt: DateTime.addDuration(usedAt, lifetime),
+  value: Redacted.make(value)
 })
 
 const snapshots = Snapshots.of(Schema.Struct({ of: Schema.String, id: Schema.String, created_at: Timestamp }))

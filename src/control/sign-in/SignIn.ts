@@ -77,12 +77,7 @@ const make = Effect.gen(function* () {
   })
 
   const present = Effect.gen(function* () {
-    const values = yield* Effect.provideService(presentedSessions, ControlOrigin, origin)
-    for (const value of values) {
-      const session = yield* sessions.find([value])
-      if (Option.isSome(session)) return Option.some({ value, session: session.value })
-    }
-    return Option.none()
+    return yield* sessions.find(yield* Effect.provideService(presentedSessions, ControlOrigin, origin))
   })
 
   const asOperator = <A, E, R>(operator: Omit<Operator["Service"], "ip" | "userAgent">, work: Effect.Effect<A, E, R>) =>
@@ -104,7 +99,7 @@ const make = Effect.gen(function* () {
           if (Option.isNone(session)) return yield* endedMeanwhile
           yield* endPrevious
           yield* setCookie(value)
-          return signedIn(value, session.value)
+          return signedIn(session.value)
         })
       )
     }),
@@ -112,27 +107,27 @@ const make = Effect.gen(function* () {
     show: Effect.gen(function* () {
       const presented = yield* present
       if (Option.isNone(presented)) return yield* nobody
-      return signedIn(presented.value.value, presented.value.session)
+      return signedIn(presented.value)
     }).pipe(Effect.withSpan("SignIn.show")),
 
     signOut: Effect.gen(function* () {
       const presented = yield* present
       if (Option.isSome(presented)) {
-        const { owner, scopes } = presented.value.session
+        const { owner, scopes } = presented.value
         const tokenId = owner._tag === "OperatorToken" ? owner.id : null
-        yield* asOperator({ tokenId, scopes }, sessions.end(presented.value.session))
+        yield* asOperator({ tokenId, scopes }, sessions.end(presented.value))
       }
       yield* setCookie("", Duration.zero)
     }).pipe(Effect.withSpan("SignIn.signOut"))
   })
 })
 
-const signedIn = (value: string, { expiresAt, name, owner, scopes }: Session): SignedIn => ({
+const signedIn = ({ expiresAt, name, owner, scopes, value }: Session): SignedIn => ({
   kind: owner._tag === "OperatorToken" ? "operator_token" : "gateway_key",
   name,
   scopes: owner._tag === "OperatorToken" ? scopes : ["self"],
   expires_at: DateTime.toUtc(expiresAt),
-  csrf: { header: csrfHeader, value: csrfOf(value) }
+  csrf: { header: csrfHeader, value: csrfOf(Redacted.value(value)) }
 })
 
 const malformed = new ControlError(

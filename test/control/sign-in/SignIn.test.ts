@@ -1,12 +1,15 @@
-import { assert } from "@effect/vitest"
-import { DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
-import { HttpServer } from "effect/http"
+import { assert, layer as describeWith } from "@effect/vitest"
+import { DateTime, Duration, Effect, Layer, Option, Redacted, Tracer } from "effect"
+import { HttpServer, HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { RequestId } from "../../../src/control/api/schema/Errors.ts"
 import { Operator } from "../../../src/control/api/schema/Security.ts"
 import { Audit } from "../../../src/control/audit/Audit.ts"
+import * as ControlApp from "../../../src/control/ControlApp.ts"
 import { Sessions } from "../../../src/control/session/Sessions.ts"
 import { Database } from "../../../src/services/Database.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
+import * as Listener from "../Listener.ts"
 import { admin, at, call, idOf, ok, operatorToken, refusalOf, suite } from "../Listener.ts"
 
 const path = "/admin-ui/session"
@@ -36,6 +39,29 @@ const newKey = Effect.map(ok("POST", `${admin}/keys`, { body: { name: "ada", own
   id: idOf(json, "key"),
   raw: String(at(json, "raw_key"))
 }))
+
+const fromSomewhere = Effect.provideService(
+  HttpServerRequest.HttpServerRequest,
+  HttpServerRequest.fromWeb(new Request("http://somewhere"))
+)
+
+/** The statements of `work` that look sessions up. */
+const lookUpsOf = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, R>) {
+  const statements: Array<unknown> = []
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      const end = span.end
+      span.end = (...given) => {
+        statements.push(span.attributes.get("db.query.text"))
+        end.apply(span, given)
+      }
+      return span
+    }
+  })
+  yield* Effect.withTracer(work, tracer)
+  return statements.filter((text) => String(text).includes("FROM operator_sessions"))
+})
 
 suite("Signing in", (it) => {
   it.effect("exchanges a token for a cookie that scripts cannot read, and says who is signed in", () =>
@@ -118,7 +144,7 @@ suite("Signing in", (it) => {
       const { cookie, page } = yield* signIn(operatorToken)
       const elsewhere = Effect.flatMap(Sessions, (sessions) =>
         sessions.find([cookie.slice("svc_session=".length)])
-      ).pipe(Effect.provide(Sessions.layer.pipe(Layer.provide(Audit.layer), Layer.fresh)))
+      ).pipe(Effect.provide(Sessions.layer.pipe(Layer.provide(Audit.layer), Layer.fresh)), fromSomewhere)
       assert.isTrue(Option.isSome(yield* elsewhere))
       assert.strictEqual(refusalOf(yield* as({ ...sameOrigin, cookie }, "DELETE", path)).code, "missing_csrf_header")
       const out = yield* as(page, "DELETE", path)
@@ -163,6 +189,45 @@ suite("Signing in", (it) => {
   )
 })
 
+suite("Look-ups of sessions", (it) => {
+  it.effect("are one statement for all cookies of a request, only for values that may be sessions, once a second", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const wrong = ["A", "B", "C"].map((letter) => letter.repeat(43))
+      const find = (...values: ReadonlyArray<string>) => lookUpsOf(sessions.find(values))
+      assert.lengthOf(yield* find("nonsense", "x".repeat(42), "x".repeat(44), `${"x".repeat(42)}=`), 0)
+      assert.lengthOf(yield* find(...wrong), 1)
+      assert.lengthOf(yield* find(...wrong), 0)
+      const token = yield* newToken
+      const value = Redacted.value(
+        yield* sessions.create({ _tag: "OperatorToken", id: token.id }, Redacted.make(token.raw))
+      )
+      assert.lengthOf(yield* find(...wrong, value), 1)
+      assert.isTrue(Option.isSome(yield* sessions.find([...wrong, value])))
+      yield* TestClock.adjust("1 second")
+      assert.lengthOf(yield* find(...wrong), 1)
+    }).pipe(
+      Effect.provide(Sessions.layer.pipe(Layer.provide(Audit.layer), Layer.fresh)),
+      Effect.provideService(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: null }),
+      Effect.provideService(RequestId, "sessions"),
+      fromSomewhere,
+      Effect.provide(TestClock.layer())
+    )
+  )
+})
+
+const portal = Listener.layer(EmbeddedDatabase.layer, { routes: Layer.mergeAll(ControlApp.portal) })
+
+describeWith(portal, { excludeTestServices: true })("The listener of holders", (it) => {
+  it.effect("takes no session cookies", () =>
+    Effect.gen(function* () {
+      const cookie = `svc_session=${"A".repeat(43)}`
+      const answer = yield* as({ ...sameOrigin, cookie }, "GET", "/admin-ui/v1/me")
+      assert.deepInclude(refusalOf(answer), { status: 401, code: "missing_authorization" })
+    })
+  )
+})
+
 suite("Sessions", (it) => {
   it.effect("last twelve hours from their last use, are swept, and are twenty of one token at most", () =>
     Effect.gen(function* () {
@@ -202,6 +267,7 @@ suite("Sessions", (it) => {
       Effect.provide(Sessions.layer.pipe(Layer.provide(Audit.layer), Layer.fresh)),
       Effect.provideService(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: null }),
       Effect.provideService(RequestId, "sessions"),
+      fromSomewhere,
       Effect.provide(TestClock.layer())
     )
   )
