@@ -1,4 +1,5 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { HttpServerRequest } from "effect/http"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import * as LimitRaise from "../../policy/LimitRaise.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
@@ -25,6 +26,7 @@ import { replaceSecret } from "../keys/KeyRotation.ts"
 import { columnsOf, keyRows, toKey } from "../keys/KeyRows.ts"
 import { Keys } from "../keys/Keys.ts"
 import { LimitStates } from "../limits/LimitStates.ts"
+import { callerOf } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import { Usage } from "../usage/Usage.ts"
@@ -65,7 +67,7 @@ export class HeldKeys extends Context.Service<
     ) => Effect.Effect<
       typeof RotatedKey.Type,
       StoreFailure | Refused<"rotation_forbidden" | "key_revoked">,
-      KeyHolder | RequestId
+      KeyHolder | RequestId | HttpServerRequest.HttpServerRequest
     >
   }
 >()("svc/control/HeldKeys") {
@@ -177,7 +179,7 @@ const make = Effect.gen(function* () {
           changes: [{ _tag: "Key", id: keyId }]
         }
       })
-      .pipe(asNobody)
+      .pipe(asHolder)
   })
 
   return HeldKeys.of({
@@ -202,7 +204,10 @@ const asCaller = (keyId: string) =>
   Effect.provideService(Operator, Operator.of({ tokenId: keyId, scopes: [], ip: null, userAgent: null }))
 
 /** The audit log names operators by their tokens. The action says that the holder acted. */
-const asNobody = Effect.provideService(Operator, Operator.of({ tokenId: null, scopes: [], ip: null, userAgent: null }))
+const asHolder = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    Effect.provideService(work, Operator, { tokenId: null, scopes: [], ...callerOf(headers) })
+  )
 
 const goneKey = new ControlError("not_found", "The key does not exist any more.")
 const revokedKey = new ControlError("key_revoked", "A revoked key cannot be rotated. Ask for another key.")

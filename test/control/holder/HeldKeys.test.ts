@@ -11,7 +11,11 @@ const views = ["", "/limits", "/usage", "/models", "/requests", "/guardrails"]
 const as = ({ raw }: Metered.HeldKey) => ({ authorization: `Bearer ${raw}` })
 
 const rotate = (raw: string, body?: object) =>
-  call("POST", `${me}/rotate`, { authorization: `Bearer ${raw}`, ...(body && { body }) })
+  call("POST", `${me}/rotate`, {
+    authorization: `Bearer ${raw}`,
+    headers: { "x-forwarded-for": "192.0.2.7", "user-agent": "a-holder/1.0" },
+    ...(body && { body })
+  })
 
 const rowsOf = (json: Schema.Json): ReadonlyArray<Schema.Json> => {
   const rows = at(json, "rows")
@@ -219,7 +223,7 @@ Metered.suite("The holder's view", (it) => {
       const [event] = [
         yield* ok("GET", `${admin}/audit-events?target_id=${key.id}&action=keys:rotate_by_holder`)
       ].flat()
-      assert.deepInclude(event, { actor_token_id: null })
+      assert.deepInclude(event, { actor_token_id: null, ip: "192.0.2.7", user_agent: "a-holder/1.0" })
       assert.notInclude(JSON.stringify(event), raw)
 
       const races = yield* Effect.forEach(Array.from({ length: 4 }), () => rotate(raw), { concurrency: "unbounded" })
