@@ -4,6 +4,7 @@ import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import * as LimitRaise from "../../policy/LimitRaise.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
 import { toDollars } from "../../policy/Price.ts"
+import * as ConcurrencyLimit from "../../services/ConcurrencyLimit.ts"
 import { Database } from "../../services/Database.ts"
 import * as Secret from "../../state/Secret.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
@@ -76,6 +77,9 @@ export class HeldKeys extends Context.Service<
 
 const maxModels = 1000
 
+/** Leaves operators one of the places in which lost counters are restored. */
+const limitReads = { maxTotal: 2, maxPerCaller: 1, maxWait: "5 seconds" } as const
+
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
@@ -85,6 +89,7 @@ const make = Effect.gen(function* () {
   const events = yield* UsageEvents
   const series = yield* UsageSeries
   const policies = PolicyState.make(sql)
+  const limitRead = yield* ConcurrencyLimit.make(limitReads)
 
   const policyOf = Effect.fnUntraced(function* (id: string) {
     const key = yield* policies.key(id)
@@ -104,6 +109,7 @@ const make = Effect.gen(function* () {
 
   const limits = Effect.gen(function* () {
     const { keyId } = yield* KeyHolder
+    yield* limitRead.acquire(keyId).pipe(Effect.mapError(busy))
     const all = yield* states.ofKey(keyId)
     return {
       limits: all.filter(({ scope }) => scope === "key"),
@@ -111,7 +117,7 @@ const make = Effect.gen(function* () {
         .filter(({ scope }) => scope !== "key")
         .map((limit) => ({ ...limit, full: limit.share === null ? null : limit.share >= 1 }))
     }
-  }).pipe(Effect.withSpan("HeldKeys.limits"))
+  }).pipe(Effect.scoped, Effect.withSpan("HeldKeys.limits"))
 
   const models = Effect.gen(function* () {
     const { keyId } = yield* KeyHolder
@@ -207,6 +213,14 @@ const asCaller = (keyId: string) =>
 const asHolder = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
     Effect.provideService(work, Operator, { tokenId: null, scopes: [], ...callerOf(headers) })
+  )
+
+const busy = ({ whose }: ConcurrencyLimit.ConcurrencyLimitReached): Refused<"store_unavailable"> =>
+  new ControlError(
+    "store_unavailable",
+    whose === "caller"
+      ? "The limits of this key are still being read for another request. Send one at a time."
+      : "The limits of too many keys are being read. Try again shortly."
   )
 
 const goneKey = new ControlError("not_found", "The key does not exist any more.")

@@ -7,7 +7,7 @@ import * as RecordedUsage from "../../state/limits/RecordedUsage.ts"
 /** The records of a busy team or model may take longer to add up. Its counters are then unknown. */
 const timeout = "2 seconds"
 
-const maxConcurrent = 2
+const maxConcurrent = 3
 
 /**
  * Adds up the usage records of lost counters, as the gateway does when it next needs them. Returns the sums by the Redis
