@@ -21,7 +21,7 @@ export const authenticate = Effect.gen(function* () {
   const session = yield* findSession
   if (Option.isNone(session)) return yield* authenticateToken
   const { owner, scopes } = session.value
-  return { tokenId: owner._tag === "OperatorToken" ? owner.id : null, scopes, ...callerOf(headers) }
+  return owner._tag === "OperatorToken" ? { tokenId: owner.id, scopes, ...callerOf(headers) } : yield* noToken
 })
 
 /** What `findSession` needs. Other parts of the layer's context must not replace those of a request. */
@@ -43,6 +43,11 @@ export const findSession = Effect.gen(function* () {
   const session = yield* (yield* Sessions).find(presented)
   return Option.isSome(session) ? session : yield* sessionEnded
 })
+
+const noToken = new ControlError(
+  "invalid_session",
+  "The session is that of a gateway key, and this path needs one of an operator token. Sign in with an operator token."
+)
 
 const sessionEnded = new ControlError(
   "invalid_session",

@@ -180,7 +180,11 @@ suite("Signing in", (it) => {
       const { json, page } = yield* signIn(key.raw)
       assert.deepInclude(json, { kind: "gateway_key", name: "ada", scopes: ["self"] })
       assert.strictEqual((yield* as(page, "GET", "/admin-ui/v1/guardrails")).status, 200)
-      assert.strictEqual(yield* codeOf(page), "insufficient_operator_scope")
+      for (const path of [projects, `${admin}/nothing`, "/admin-ui/tasks/nothing"]) {
+        const refused = yield* as(page, "GET", path)
+        assert.strictEqual(refusalOf(refused).code, "invalid_session", path)
+        assert.include(refused.text, "needs one of an operator token")
+      }
       yield* ok("POST", `${admin}/keys/${key.id}/rotate`)
       assert.strictEqual(refusalOf(yield* as(page, "GET", "/admin-ui/v1/guardrails")).code, "invalid_session")
       const operator = yield* signIn(operatorToken)
