@@ -118,6 +118,11 @@ const make = Effect.gen(function* () {
     Effect.ignore(sql`UPDATE operator_sessions SET used_at = ${DateTime.toDateUtc(now)},
       expires_at = ${DateTime.toDateUtc(DateTime.addDuration(now, lifetime))} WHERE id = ${id}`)
 
+  /** Keys note their use whenever they authenticate. */
+  const noteTokenUse = (id: string | null) =>
+    Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now()
+      WHERE id = ${id} AND coalesce(last_used_at < now() - interval '1 minute', true)`)
+
   return Sessions.of({
     create,
     find: Effect.fn("Sessions.find")(function* (values) {
@@ -127,7 +132,7 @@ const make = Effect.gen(function* () {
       const now = yield* DateTime.now
       const isDue =
         (yield* CountsAsUse) && DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(row.used_at, noteInterval))
-      if (isDue) yield* extend(row.id, now)
+      if (isDue) yield* Effect.andThen(extend(row.id, now), noteTokenUse(row.token_id))
       return Option.some(toSession(row, valueOf.get(row.digest) ?? "", isDue ? now : row.used_at))
     }, toStoreFailures),
     end: Effect.fn("Sessions.end")(({ id, owner }) =>

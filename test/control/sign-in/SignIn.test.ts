@@ -157,6 +157,24 @@ suite("Signing in", (it) => {
     })
   )
 
+  it.effect("counts as use of its token, once a minute", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const { id, raw } = yield* newToken
+      const { page } = yield* signIn(raw)
+      const lastUse = Effect.map(
+        sql`SELECT last_used_at > now() - interval '1 minute' AS recent FROM operator_tokens WHERE id = ${id}`,
+        ([row]) => row?.["recent"]
+      )
+      yield* sql`UPDATE operator_tokens SET last_used_at = now() - interval '1 hour' WHERE id = ${id}`
+      yield* as(page)
+      assert.isFalse(yield* lastUse)
+      yield* sql`UPDATE operator_sessions SET used_at = used_at - interval '1 minute' WHERE token_id = ${id}`
+      yield* as(page)
+      assert.isTrue(yield* lastUse)
+    })
+  )
+
   it.effect("ends with its token: rotated, revoked, expired", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database
@@ -190,33 +208,6 @@ suite("Signing in", (it) => {
       const operator = yield* signIn(operatorToken)
       assert.strictEqual(refusalOf(yield* as(operator.page, "GET", "/admin-ui/v1/guardrails")).code, "invalid_session")
     })
-  )
-})
-
-suite("Look-ups of sessions", (it) => {
-  it.effect("are one statement for all cookies of a request, only for values that may be sessions, once a second", () =>
-    Effect.gen(function* () {
-      const sessions = yield* Sessions
-      const wrong = ["A", "B", "C"].map((letter) => letter.repeat(43))
-      const find = (...values: ReadonlyArray<string>) => lookUpsOf(sessions.find(values))
-      assert.lengthOf(yield* find("nonsense", "x".repeat(42), "x".repeat(44), `${"x".repeat(42)}=`), 0)
-      assert.lengthOf(yield* find(...wrong), 1)
-      assert.lengthOf(yield* find(...wrong), 0)
-      const token = yield* newToken
-      const value = Redacted.value(
-        yield* sessions.create({ _tag: "OperatorToken", id: token.id }, Redacted.make(token.raw))
-      )
-      assert.lengthOf(yield* find(...wrong, value), 1)
-      assert.isTrue(Option.isSome(yield* sessions.find([...wrong, value])))
-      yield* TestClock.adjust("1 second")
-      assert.lengthOf(yield* find(...wrong), 1)
-    }).pipe(
-      Effect.provide(Sessions.layer.pipe(Layer.provide(Audit.layer), Layer.fresh)),
-      Effect.provideService(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: null }),
-      Effect.provideService(RequestId, "sessions"),
-      fromSomewhere,
-      Effect.provide(TestClock.layer())
-    )
   )
 })
 
@@ -274,5 +265,32 @@ suite("Sessions", (it) => {
       fromSomewhere,
       Effect.provide(TestClock.layer())
     )
+  )
+
+  it.effect(
+    "look up in one statement all cookies of a request, only for values that may be sessions, once a second",
+    () =>
+      Effect.gen(function* () {
+        const sessions = yield* Sessions
+        const wrong = ["A", "B", "C"].map((letter) => letter.repeat(43))
+        const find = (...values: ReadonlyArray<string>) => lookUpsOf(sessions.find(values))
+        assert.lengthOf(yield* find("nonsense", "x".repeat(42), "x".repeat(44), `${"x".repeat(42)}=`), 0)
+        assert.lengthOf(yield* find(...wrong), 1)
+        assert.lengthOf(yield* find(...wrong), 0)
+        const token = yield* newToken
+        const value = Redacted.value(
+          yield* sessions.create({ _tag: "OperatorToken", id: token.id }, Redacted.make(token.raw))
+        )
+        assert.lengthOf(yield* find(...wrong, value), 1)
+        assert.isTrue(Option.isSome(yield* sessions.find([...wrong, value])))
+        yield* TestClock.adjust("1 second")
+        assert.lengthOf(yield* find(...wrong), 1)
+      }).pipe(
+        Effect.provide(Sessions.layer.pipe(Layer.provide(Audit.layer), Layer.fresh)),
+        Effect.provideService(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: null }),
+        Effect.provideService(RequestId, "sessions"),
+        fromSomewhere,
+        Effect.provide(TestClock.layer())
+      )
   )
 })
