@@ -10,7 +10,7 @@ interface Area {
   readonly rooms: ReadonlyArray<string>
 }
 
-const shared = ["src/services", "src/policy", "src/http", "src/state", "src/process", "src/live"]
+const shared = ["src/services", "src/policy", "src/http", "src/state", "src/process", "src/live", "src/identity"]
 
 const areas: ReadonlyArray<Area> = [
   { path: "src/services", may: [], rooms: ["."] },
@@ -19,6 +19,7 @@ const areas: ReadonlyArray<Area> = [
   { path: "src/state", may: ["src/services", "src/policy"], rooms: [".", "limits"] },
   { path: "src/process", may: ["src/services", "src/policy"], rooms: ["."] },
   { path: "src/live", may: ["src/services"], rooms: ["."] },
+  { path: "src/identity", may: ["src/services", "src/policy"], rooms: ["."] },
   // one runner: operators try out the very guardrails that requests go through
   {
     path: "src/guardrails",

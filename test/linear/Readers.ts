@@ -15,7 +15,6 @@ import * as Validation from "../../src/control/store/Validation.ts"
 import * as UpstreamUiCookies from "../../src/control/upstream-ui/UpstreamUiCookies.ts"
 import * as UpstreamUiPaths from "../../src/control/upstream-ui/UpstreamUiPaths.ts"
 import * as IdentityToken from "../../src/gateway/auth/IdentityToken.ts"
-import * as KeySet from "../../src/gateway/auth/KeySet.ts"
 import * as TrustedHeaders from "../../src/gateway/auth/TrustedHeaders.ts"
 import * as LocationHeaders from "../../src/gateway/forward/LocationHeaders.ts"
 import { CreatedObjects } from "../../src/gateway/forward/objects/CreatedObjects.ts"
@@ -47,6 +46,7 @@ import type { TextRoute } from "../../src/guardrails/text/Place.ts"
 
 import * as Headers from "../../src/http/Headers.ts"
 import * as RequestHost from "../../src/http/RequestHost.ts"
+import * as KeySet from "../../src/identity/KeySet.ts"
 import * as CanonicalJson from "../../src/messaging/envelope/CanonicalJson.ts"
 import * as StatusEvent from "../../src/messaging/envelope/StatusEvent.ts"
 import * as TaskEnvelope from "../../src/messaging/envelope/TaskEnvelope.ts"
@@ -285,7 +285,7 @@ export const readers: ReadonlyArray<Reader> = [
     UpstreamBase.targetAt(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`),
     UpstreamBase.reachesForbiddenPath(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`)
   ]),
-  ofHead("identity tokens", ["src/gateway/auth/IdentityToken.ts"], (text) =>
+  ofHead("identity tokens", ["src/gateway/auth/IdentityToken.ts", "src/identity/SignedToken.ts"], (text) =>
     IdentityToken.fromHeaders(["authorization", `Bearer ${text}.${text}.${text}`])
   ),
   ofHead("signed identities", ["src/gateway/auth/TrustedHeaders.ts"], (text) =>
@@ -575,7 +575,7 @@ export const readers: ReadonlyArray<Reader> = [
     ],
     thorough
   ),
-  ofJson("keys of an issuer", ["src/gateway/auth/KeySet.ts"], (text) => KeySet.parse(`{"keys":[${text}]}`)),
+  ofJson("keys of an issuer", ["src/identity/KeySet.ts"], (text) => KeySet.parse(`{"keys":[${text}]}`)),
   ofText(
     "OpenAPI documents",
     ["src/control/services/OpenApiDocument.ts"],

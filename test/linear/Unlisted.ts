@@ -43,7 +43,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/gateway/WildcardBody.ts",
       "src/gateway/TextRoutes.ts",
       "src/gateway/auth/Claims.ts",
-      "src/gateway/auth/IssuerKeys.ts",
+      "src/identity/Discovery.ts",
       "src/policy/ServiceCall.ts",
       "src/graph/GraphRoutes.ts",
       "src/status/http/DeadLetterParameters.ts",

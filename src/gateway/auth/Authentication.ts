@@ -1,11 +1,11 @@
 import { Result } from "effect"
 import * as Headers from "../../http/Headers.ts"
+import * as SignedToken from "../../identity/SignedToken.ts"
 import { refusalMessages } from "../../policy/KeyState.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 import { isWellFormed, keyPrefix, operatorTokenPrefix } from "../../state/Secret.ts"
 import { GatewayError } from "../GatewayError.ts"
 import type { CallerAuth } from "./CallerAuth.ts"
-import * as IdentityToken from "./IdentityToken.ts"
 
 export type PresentedCredential =
   | { readonly _tag: "GatewayKey"; readonly raw: string }
@@ -76,7 +76,7 @@ export const hasGatewayCredential = (headers: Headers.RawHeaders, family: Family
   const bearer = readCredential(headers, family)
   if (Result.isFailure(bearer)) return false
   const { _tag, raw } = bearer.success
-  return _tag === "GatewayKey" || (provider !== undefined && IdentityToken.claimsIssuer(raw, provider.issuer))
+  return _tag === "GatewayKey" || (provider !== undefined && SignedToken.claimsIssuer(raw, provider.issuer))
 }
 
 export const malformedAuthorization = new GatewayError({

@@ -1,19 +1,11 @@
 import { Effect, Option, Schema } from "effect"
+import type { IdentityProvider } from "../../identity/IdentityProvider.ts"
 import * as Settings from "../../policy/AuthSettings.ts"
 import { missing, type StoredSecret } from "../../policy/routes/StoredCredential.ts"
 import { Database } from "../../services/Database.ts"
 import { open as openCredential } from "../../state/SealedCredential.ts"
 import type { RowColumns, RowReader, TableReader } from "../../state/StoredRows.ts"
 import type { IdentityRequirements } from "./Identity.ts"
-
-export interface IdentityProvider {
-  readonly discoveryUrl: string
-  readonly issuer: string
-  readonly audience: string
-  readonly algorithms: ReadonlyArray<Settings.Algorithm>
-  /** The gateway fetches the signing keys again after this time in milliseconds. */
-  readonly keysTtlMs: number
-}
 
 export interface CallerAuth {
   readonly keyHeader: string

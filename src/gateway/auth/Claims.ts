@@ -1,7 +1,9 @@
-import { Predicate, Result } from "effect"
+import { Result } from "effect"
+import type { IdentityProvider } from "../../identity/IdentityProvider.ts"
+import * as TokenClaims from "../../identity/TokenClaims.ts"
+import type { TokenFault, TokenRefused } from "../../identity/TokenRefused.ts"
 import { GatewayError } from "../GatewayError.ts"
-import type { IdentityProvider } from "./CallerAuth.ts"
-import { type Identity, type IdentityRequirements, stringsOf, unmetRequirement } from "./Identity.ts"
+import { type Identity, type IdentityRequirements, unmetRequirement } from "./Identity.ts"
 
 /** `expiresAt` is the token's expiry in epoch milliseconds, including the tolerated clock difference. */
 export interface VerifiedIdentity {
@@ -11,58 +13,34 @@ export interface VerifiedIdentity {
 
 export const check = (
   claims: unknown,
-  provider: IdentityProvider,
+  { audience, issuer }: IdentityProvider,
   rules: IdentityRequirements,
   now: number
 ): Result.Result<VerifiedIdentity, GatewayError> => {
-  if (!isClaims(claims)) return Result.fail(invalid)
-  const { aud, exp, iat, iss, nbf, sub, tid, ver } = claims
-  if (iss !== provider.issuer) return Result.fail(wrongIssuer)
-  if (typeof tid !== "string" || (rules.tenantId !== null && tid !== rules.tenantId)) return Result.fail(wrongIssuer)
-  if (aud !== provider.audience && !stringsOf(aud).includes(provider.audience)) return Result.fail(wrongAudience)
-  if (!isTime(exp)) return Result.fail(invalidTime)
-  const expiresAt = exp * 1000 + rules.skewMs
-  if (expiresAt <= now) return Result.fail(expired)
-  for (const from of [nbf, iat]) {
-    if (from !== undefined && !(isTime(from) && from * 1000 - rules.skewMs <= now)) return Result.fail(invalidTime)
-  }
+  const acceptsTenant = (tid: unknown) => typeof tid === "string" && (rules.tenantId === null || tid === rules.tenantId)
+  const current = TokenClaims.check(claims, { issuer, audience, acceptsTenant, skewMs: rules.skewMs }, now)
+  return Result.isFailure(current) ? Result.fail(refusalOf(current.failure)) : identityOf(current.success, rules)
+}
+
+const identityOf = (
+  { claims, expiresAt }: TokenClaims.CurrentClaims,
+  rules: IdentityRequirements
+): Result.Result<VerifiedIdentity, GatewayError> => {
+  const { roles, scp, sub, tid, ver } = claims
   if (ver !== "1.0" && ver !== "2.0") return Result.fail(wrongVersion)
   const identity: Identity = {
     source: "identity_provider",
-    tenantId: tid,
+    tenantId: String(tid),
     subject: typeof sub === "string" ? sub : undefined,
-    scopes: typeof claims.scp === "string" ? claims.scp.split(" ") : stringsOf(claims.scp),
-    roles: stringsOf(claims.roles),
-    groups: hasTruncatedGroups(claims) ? [] : stringsOf(claims.groups)
+    scopes: typeof scp === "string" ? scp.split(" ") : TokenClaims.stringsOf(scp),
+    roles: TokenClaims.stringsOf(roles),
+    groups: TokenClaims.groupsOf(claims, "groups")
   }
   const refusal = unmetRequirement(identity, rules)
   return refusal === undefined ? Result.succeed({ identity, expiresAt }) : Result.fail(refusal)
 }
 
-interface Claims {
-  readonly aud?: unknown
-  readonly exp?: unknown
-  readonly groups?: unknown
-  readonly iat?: unknown
-  readonly iss?: unknown
-  readonly nbf?: unknown
-  readonly roles?: unknown
-  readonly scp?: unknown
-  readonly sub?: unknown
-  readonly tid?: unknown
-  readonly ver?: unknown
-}
-
-const isClaims = (value: unknown): value is Claims => Predicate.isObject(value) && !Array.isArray(value)
-
-const isTime = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
-
-/** If a user has too many groups, the token refers to another source. The token's own group list is then ignored. */
-const hasTruncatedGroups = (claims: Claims): boolean =>
-  (Predicate.hasProperty(claims, "hasgroups") && claims.hasgroups === true) ||
-  (Predicate.hasProperty(claims, "_claim_names") && Predicate.hasProperty(claims._claim_names, "groups"))
-
-export const invalid = new GatewayError({
+const invalid = new GatewayError({
   code: "invalid_identity_token",
   message:
     "The identity token is not signed by the identity provider with an accepted algorithm. Get a token from the configured provider."
@@ -79,7 +57,7 @@ const wrongVersion = new GatewayError({
   message: 'The identity token must state its version: "ver" must be "1.0" or "2.0".'
 })
 
-export const wrongIssuer = new GatewayError({
+const wrongIssuer = new GatewayError({
   code: "invalid_identity_issuer",
   message:
     "The identity token is from an issuer or tenant that this gateway does not accept. Get a token from the configured one."
@@ -94,3 +72,20 @@ const expired = new GatewayError({
   code: "expired_identity_token",
   message: "The identity token has expired. Get a new one from the identity provider."
 })
+
+const keysUnavailable = new GatewayError({
+  code: "invalid_identity_token",
+  message:
+    "The gateway cannot verify the identity token now because it could not load the keys of the identity provider. Try again shortly."
+})
+
+const refusals: Readonly<Record<TokenFault, GatewayError>> = {
+  unverifiable: invalid,
+  keys_unavailable: keysUnavailable,
+  wrong_issuer: wrongIssuer,
+  wrong_audience: wrongAudience,
+  invalid_time: invalidTime,
+  expired
+}
+
+export const refusalOf = ({ fault }: TokenRefused): GatewayError => refusals[fault]

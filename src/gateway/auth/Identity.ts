@@ -37,6 +37,3 @@ const lacksError = (what: "scope" | "role" | "group") =>
     code: "insufficient_identity_authorization",
     message: `The identity is valid but lacks a ${what} that this gateway requires. Ask an administrator to grant it.`
   })
-
-export const stringsOf = (value: unknown): ReadonlyArray<string> =>
-  Array.isArray(value) ? value.filter((item) => typeof item === "string") : []

@@ -1,19 +1,17 @@
-import { Clock, Context, Effect, Layer, Result, Schema } from "effect"
-import { compactVerify } from "jose"
+import { Clock, Context, Effect, Layer, Result } from "effect"
 import type { RawHeaders } from "../../http/Headers.ts"
-import { Algorithm } from "../../policy/AuthSettings.ts"
+import type { IdentityProvider } from "../../identity/IdentityProvider.ts"
+import * as IssuerKeys from "../../identity/IssuerKeys.ts"
+import type { KeySet } from "../../identity/KeySet.ts"
+import * as SignedToken from "../../identity/SignedToken.ts"
 import { Egress } from "../../services/Egress.ts"
 import { digestHex } from "../../state/Secret.ts"
 import { GatewayError } from "../GatewayError.ts"
-import type { CallerAuth, IdentityProvider } from "./CallerAuth.ts"
+import type { CallerAuth } from "./CallerAuth.ts"
 import * as Claims from "./Claims.ts"
 import type { Identity } from "./Identity.ts"
 import * as IdentityToken from "./IdentityToken.ts"
-import * as IssuerKeys from "./IssuerKeys.ts"
-import type { KeySet } from "./KeySet.ts"
 import * as TrustedHeaders from "./TrustedHeaders.ts"
-
-const isAlgorithm = Schema.is(Algorithm)
 
 /** Verifies user identities. If signed headers of a trusted gateway are present, an identity token is ignored. */
 export class IdentityVerifier extends Context.Service<
@@ -58,20 +56,14 @@ export class IdentityVerifier extends Context.Service<
         verify: Effect.fn("IdentityVerifier.verify")(function* (headers, callerAuth) {
           const { provider, requirements } = callerAuth
           if (provider === undefined) return yield* Effect.fail(TrustedHeaders.missingIdentity)
-          const { alg, kid, raw } = yield* Effect.fromResult(IdentityToken.fromHeaders(headers))
-          if (kid === undefined || !isAlgorithm(alg) || !provider.algorithms.includes(alg)) {
-            return yield* Effect.fail(Claims.invalid)
-          }
-          const set = yield* issuerKeysOf(provider).setFor(kid)
-          const { payload } = yield* Effect.tryPromise({
-            try: () => compactVerify(raw, set.select, { algorithms: [alg] }),
-            catch: () => Claims.invalid
-          })
-          const now = yield* Clock.currentTimeMillis
-          const verified = yield* Effect.fromResult(
-            Claims.check(IdentityToken.parseJson(Buffer.from(payload)), provider, requirements, now)
+          const token = yield* Effect.fromResult(IdentityToken.fromHeaders(headers))
+          const { claims, set } = yield* Effect.mapError(
+            SignedToken.verify(token, provider, issuerKeysOf(provider)),
+            Claims.refusalOf
           )
-          tokens.add(raw, callerAuth, { ...verified, set })
+          const now = yield* Clock.currentTimeMillis
+          const verified = yield* Effect.fromResult(Claims.check(claims, provider, requirements, now))
+          tokens.add(token.raw, callerAuth, { ...verified, set })
           return verified.identity
         })
       })

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import type { IdentityProvider } from "../../../src/gateway/auth/CallerAuth.ts"
 import * as Claims from "../../../src/gateway/auth/Claims.ts"
 import type { IdentityRequirements } from "../../../src/gateway/auth/Identity.ts"
 import type { ErrorCode } from "../../../src/gateway/GatewayError.ts"
+import type { IdentityProvider } from "../../../src/identity/IdentityProvider.ts"
 
 const now = Date.parse("2026-11-20T12:00:00Z")
 const seconds = now / 1000

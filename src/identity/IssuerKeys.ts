@@ -1,12 +1,10 @@
-import { Clock, Deferred, Effect, Exit, Metric, Result, Schema, type Scope } from "effect"
-import type { Egress } from "../../services/Egress.ts"
-import { GatewayError } from "../GatewayError.ts"
-import type { IdentityProvider } from "./CallerAuth.ts"
-import * as Claims from "./Claims.ts"
+import { Clock, Deferred, Effect, Exit, Metric, Result, type Scope } from "effect"
+import type { Egress } from "../services/Egress.ts"
+import * as Discovery from "./Discovery.ts"
+import type { IdentityProvider } from "./IdentityProvider.ts"
 import * as KeySet from "./KeySet.ts"
+import { TokenRefused } from "./TokenRefused.ts"
 
-const fetchTimeoutMs = 3000
-const maxDocumentBytes = 262_144
 /** Clients can send unknown key ids. This interval limits how often they cause requests to the identity provider. */
 const minRefreshIntervalMs = 5000
 
@@ -15,7 +13,7 @@ export interface IssuerKeys {
   /** Returns the key set unless a new fetch is due. Verified tokens stay accepted while this is the same object. */
   readonly currentSet: (now: number) => KeySet.KeySet | undefined
   /** Returns the key set. Fetches it again first if it is too old or lacks the key `kid`. */
-  readonly setFor: (kid: string) => Effect.Effect<KeySet.KeySet, GatewayError>
+  readonly setFor: (kid: string) => Effect.Effect<KeySet.KeySet, TokenRefused>
 }
 
 const attempts = Metric.counter("gateway_identity_key_refreshes_total", {
@@ -28,7 +26,7 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
   let loaded: LoadedKeys | undefined
   let staleAt = 0
   let nextRefreshAt = 0
-  let failure: GatewayError | undefined
+  let failure: TokenRefused | undefined
   let loading: Deferred.Deferred<void> | undefined
 
   const refresh = Effect.gen(function* () {
@@ -74,13 +72,12 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
         // While fetches fail, requests with a known key do not wait for the next fetch. They use the old key set.
         if (!known || failure === undefined) yield* Deferred.await(refreshing)
       }
-      return loaded?.set ?? (yield* Effect.fail(failure ?? Claims.invalid))
+      return loaded?.set ?? (yield* Effect.fail(failure ?? unverifiable))
     })
   }
 }
 
-const Discovery = Schema.fromJsonString(Schema.Struct({ issuer: Schema.String, jwks_uri: Schema.String }))
-const decodeDiscovery = Schema.decodeUnknownEffect(Discovery)
+const unverifiable = new TokenRefused({ fault: "unverifiable" })
 
 interface LoadedKeys {
   /** The document at `jwks_uri`. */
@@ -94,44 +91,11 @@ const load = Effect.fn("IssuerKeys.load")(function* (
   egress: Egress["Service"],
   before: LoadedKeys | undefined
 ) {
-  const { issuer, jwks_uri } = yield* Effect.mapError(
-    decodeDiscovery(yield* fetchDocument(egress, "discovery document", provider.discoveryUrl)),
-    () => unavailable("the discovery document lacks issuer or jwks_uri")
-  )
-  if (issuer !== provider.issuer) return yield* Effect.fail(wrongDiscoveryIssuer)
-  const text = yield* fetchDocument(egress, "key set", jwks_uri)
+  const { jwks_uri } = yield* Discovery.load(provider, egress)
+  const text = yield* Discovery.fetchDocument(egress, "key set", jwks_uri)
   if (text === before?.text) return before
   const set = yield* Effect.mapError(Effect.fromOption(KeySet.parse(text)), () =>
-    unavailable("the document at jwks_uri is not a key set")
+    Discovery.unavailable("the document at jwks_uri is not a key set")
   )
   return { text, set }
 })
-
-const fetchDocument = Effect.fnUntraced(function* (egress: Egress["Service"], what: string, url: string) {
-  const { body, status } = yield* Effect.mapError(
-    egress.fetch({
-      method: "GET",
-      url,
-      headers: { accept: "application/json" },
-      withinMs: fetchTimeoutMs,
-      maxBytes: maxDocumentBytes
-    }),
-    ({ message, reason }) => unavailable(`the ${what} cannot be fetched (${reason}): ${message}`)
-  )
-  if (status !== 200) return yield* Effect.fail(unavailable(`fetching the ${what} returned status ${status}`))
-  return Buffer.from(body).toString("utf8")
-})
-
-const unavailable = (why: string) => ({
-  why,
-  refusal: new GatewayError({
-    code: "invalid_identity_token",
-    message:
-      "The gateway cannot verify the identity token now because it could not load the keys of the identity provider. Try again shortly."
-  })
-})
-
-const wrongDiscoveryIssuer = {
-  why: "the discovery document names another issuer than the configured one",
-  refusal: Claims.wrongIssuer
-}

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import type { IdentityProvider } from "../../../src/gateway/auth/CallerAuth.ts"
-import * as IssuerKeys from "../../../src/gateway/auth/IssuerKeys.ts"
-import * as Issuer from "../Issuer.ts"
+import type { IdentityProvider } from "../../src/identity/IdentityProvider.ts"
+import * as IssuerKeys from "../../src/identity/IssuerKeys.ts"
+import * as Issuer from "../gateway/Issuer.ts"
 
 const provider: IdentityProvider = {
   discoveryUrl: Issuer.discoveryUrl,

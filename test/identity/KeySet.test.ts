@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
 import { compactVerify, exportJWK, type JWK } from "jose"
-import * as KeySet from "../../../src/gateway/auth/KeySet.ts"
-import * as Issuer from "../Issuer.ts"
+import * as KeySet from "../../src/identity/KeySet.ts"
+import * as Issuer from "../gateway/Issuer.ts"
 
 const parse = (keys: ReadonlyArray<unknown>) => Option.getOrThrow(KeySet.parse(JSON.stringify({ keys })))
 
