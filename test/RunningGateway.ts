@@ -141,7 +141,10 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         environment: { GATEWAY_ADMIN_TOKEN: adminToken, ...options.environment }
       })
       const hasTasks = options.example === true || options.tasks !== undefined
-      await ready(child, output, listenersOf(role, hasTasks))
+      await ready(child, output, listenersOf(role, hasTasks)).catch((cause: unknown) => {
+        child.kill("SIGKILL")
+        throw cause
+      })
       const control = listening(output(), "control") ?? ""
       const running: RunningGateway = {
         pid: child.pid ?? 0,
