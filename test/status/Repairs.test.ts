@@ -369,14 +369,21 @@ describe("repairs of dead letters", () => {
     Effect.gen(function* () {
       const store = yield* DeadLetterStore
       for (const n of [1, 2, 3]) yield* store.record(deadLetter(n))
-      yield* store.archive("id-3", { reason: "x", by: null })
+      const ids = (state?: "archived") =>
+        Effect.map(store.list(state === undefined ? {} : { state }, { limit: 10 }), ({ items }) =>
+          items.map(({ dlq_id }) => dlq_id)
+        )
+      for (const n of [2, 3]) yield* store.archive(`id-${n}`, { reason: "x", by: null })
+      const settled = { missed: [], retryInMs: 0, restMs: 0 }
+      yield* store.archivedCopies.settle("tasks.dlq", { ...settled, removed: ["id-3"] })
       yield* store.record(deadLetter(4))
-      assert.isUndefined(yield* store.get("id-3"))
-      const { items } = yield* store.list({}, { limit: 10 })
-      assert.deepStrictEqual(
-        items.map(({ dlq_id }) => dlq_id),
-        ["id-4", "id-2", "id-1"]
-      )
+      assert.deepStrictEqual([yield* ids(), yield* ids("archived")], [["id-4", "id-1"], ["id-2"]])
+      // The message of the archived letter may be in its queue, so that the oldest of the others makes room.
+      yield* store.record(deadLetter(5))
+      assert.deepStrictEqual([yield* ids(), yield* ids("archived")], [["id-5", "id-4"], ["id-2"]])
+      for (const n of [4, 5]) yield* store.archive(`id-${n}`, { reason: "x", by: null })
+      yield* store.record(deadLetter(6))
+      assert.deepStrictEqual([yield* ids(), yield* ids("archived")], [["id-6"], ["id-5", "id-4"]])
     }).pipe(Effect.provide(stores({ max_records: 3 }).pipe(Layer.provideMerge(inMemory))))
   )
 })

@@ -26,11 +26,11 @@ export {
  * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets that order the records of a queue or group by time.
  *   Each member has the score 0 and consists of the time and the id on two lines.
  * - `…queues`, `…groups`: the queues and groups that are not empty, by the sequence number of their newest record.
- * - `…archive`: the archived records by the time of their deletion. They are in no other sorted set than
- *   `…by:state:archived` and `…by:queue_state:archived:<queue>`, so that nothing else lists or counts them.
+ * - `…by:state:archived`, `…by:queue_state:archived:<queue>`: the archived records. No other list or count has them.
+ * - `…archive`: the archived records whose messages are removed, by the time of their deletion.
  * - `…copies`: the queues that have messages of archived records, by the time of the next try to remove these messages.
- *   `…copies:<queue>`: the archived records of the queue whose messages are not known to be removed. `…copies-rest`: the
- *   queues that were walked a moment ago, by the time until which they are left alone.
+ *   `…copies:<queue>`: the archived records of the queue whose messages are not known to be removed, by the time of
+ *   their deletion. `…copies-rest`: the queues that were walked a moment ago, by the time until which they are left alone.
  * - `…following`: the replayed records whose outcome is not known yet, by the time of the next look.
  *
  * Earlier releases do not know archived and replaced records. The field `state` of these is `replayed`, so that earlier
@@ -132,15 +132,16 @@ local function isPresent(id, expiredBefore)
 end
 local function trim(maxRecords, maxBytes, expiredBefore)
   for _ = 1, ${dropsAtOnce} do
-    local archived = first(base .. 'archive')
-    local count = redis.call('ZCARD', base .. 'by:all') + redis.call('ZCARD', base .. 'archive')
+    local archived = indexKey('state', 'archived')
+    local open = redis.call('ZCARD', base .. 'by:all')
+    local count = open + redis.call('ZCARD', archived)
     if count == 0 then return end
     local bytes = tonumber(redis.call('HGET', KEYS[1], 'bytes'))
     local full = count > tonumber(maxRecords) or (bytes > tonumber(maxBytes) and count > 1)
     if not full and tonumber(expiredBefore) < 0 then return end
     local id = first(base .. 'by:all')
     if id and not isPresent(id, expiredBefore) then drop(id, 'expired')
-    elseif full then drop(archived or id, 'evicted')
+    elseif full then drop(first(base .. 'archive') or (open > 1 and id) or first(archived) or id, 'evicted')
     else return end
   end
 end`
@@ -257,19 +258,25 @@ export const drop = (index: Index, id: string, total: "evicted" | "expired"): vo
   call("HINCRBY", stats, total, "1")
 }
 
-/** Deletes archived records first, because they are of the least use. */
+/**
+ * Deletes archived records first, because they are of the least use. One whose message may be in its queue stays as
+ * long as others can make room, because indexing the queue would bring it back.
+ */
 export const trim = (index: Index, maxRecords: string, maxBytes: string, expiredBefore: string): void => {
   const { base, call, stats } = index
   for (let dropped = 0; dropped < dropsAtOnce; dropped++) {
-    const archived = first(index, `${base}archive`)
-    const count = Number(call("ZCARD", `${base}by:all`)) + Number(call("ZCARD", `${base}archive`))
+    const archived = `${base}by:state:archived`
+    const open = Number(call("ZCARD", `${base}by:all`))
+    const count = open + Number(call("ZCARD", archived))
     if (count === 0) return
     const full = count > Number(maxRecords) || (Number(call("HGET", stats, "bytes")) > Number(maxBytes) && count > 1)
     if (!full && Number(expiredBefore) < 0) return
     const id = first(index, `${base}by:all`)
     if (id !== null && !isPresent(index, String(id), expiredBefore)) drop(index, String(id), "expired")
-    else if (full) drop(index, String(archived ?? id), "evicted")
-    else return
+    else if (full) {
+      const dropped = first(index, `${base}archive`) ?? (open > 1 ? id : (first(index, archived) ?? id))
+      drop(index, String(dropped), "evicted")
+    } else return
   }
 }
 

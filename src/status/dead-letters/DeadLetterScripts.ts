@@ -71,7 +71,7 @@ export const trim: Script<ReadonlyArray<number>> = {
 trim(ARGV[1], ARGV[2], ARGV[3])
 local answer = redis.call('HMGET', KEYS[1], 'bytes', 'indexed', 'evicted', 'expired')
 table.insert(answer, 1, redis.call('ZCARD', base .. 'by:all'))
-table.insert(answer, redis.call('ZCARD', base .. 'archive'))
+table.insert(answer, redis.call('ZCARD', indexKey('state', 'archived')))
 return answer`,
   step: (call, keys, [maxRecords = "", maxBytes = "", expiredBefore = ""]) => {
     const index = Index.of(call, keys)
@@ -79,7 +79,7 @@ return answer`,
     return [
       call("ZCARD", `${index.base}by:all`),
       ...Index.items(call("HMGET", index.stats, "bytes", "indexed", "evicted", "expired")),
-      call("ZCARD", `${index.base}archive`)
+      call("ZCARD", `${index.base}by:state:archived`)
     ]
   },
   decode: (reply) => Index.items(reply).map((item) => Number(item ?? 0))

@@ -152,8 +152,8 @@ export interface ArchivedCopies {
   /** The archived records whose messages may be in the queue: at most 10,000. */
   readonly of: (queue: string) => Effect.Effect<ReadonlyArray<string>, RedisError>
   /**
-   * A message that is `missed` three times is taken for removed. Until then it is looked for again after `retryInMs`.
-   * The queue is not taken again for `restMs`.
+   * A message that is `missed` three times is taken for removed. The messages that are left are looked for again after
+   * `retryInMs`. The queue is not taken again for `restMs`.
    */
   readonly settle: (
     queue: string,

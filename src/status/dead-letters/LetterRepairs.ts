@@ -12,7 +12,6 @@ import * as Stored from "./StoredDeadLetter.ts"
 export const archivedDays = 30
 
 const dayMs = 86_400_000
-const hourMs = 3_600_000
 const copiesAtMost = 10_000
 const idsPerScript = 1_000
 
@@ -50,7 +49,7 @@ export const make = ({ base, limits, redis }: Settings): Repairs => {
     }),
     sweepArchive: Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      return (yield* redis.run(Scripts.sweep, keys, [now, now + hourMs])) === Scripts.sweptAtOnce
+      return (yield* redis.run(Scripts.sweep, keys, [now])) === Scripts.sweptAtOnce
     }).pipe(Effect.withSpan("DeadLetterStore.sweepArchive")),
     archivedCopies: {
       take: (forMs) =>
@@ -62,9 +61,11 @@ export const make = ({ base, limits, redis }: Settings): Repairs => {
         ),
       settle: Effect.fnUntraced(function* (queue, { missed, removed, restMs, retryInMs }) {
         const now = yield* Clock.currentTimeMillis
-        const next = now + Math.max(restMs, missed.length > 0 ? retryInMs : 0)
+        const next = now + Math.max(restMs, retryInMs)
         const settled = (ids: ReadonlyArray<string>, count: number) =>
           redis.run(Scripts.copiesGone, keys, [queue, now, next, now + restMs, count, ...ids])
+        // The queue is left alone also if the walk has settled nothing.
+        if (removed.length + missed.length === 0) yield* settled([], 0)
         for (const some of Arr.chunksOf(removed, idsPerScript)) yield* settled(some, some.length)
         for (const some of Arr.chunksOf(missed, idsPerScript)) yield* settled(some, 0)
       })

@@ -140,9 +140,13 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
         () => Effect.undefined
       )
       // The channel is closed, so the broker has the acknowledgements.
-      const found = walked === undefined ? { removed: archived, missed: [] } : { removed, missed: [...waiting] }
-      const restMs = Math.min((walked?.messages ?? 0) * restPerMessageMs, longestRestMs)
-      yield* archivedCopies.settle(queue, { ...found, retryInMs, restMs })
+      yield* archivedCopies.settle(queue, {
+        removed: walked === undefined ? archived : removed,
+        // A walk that ended early says nothing about the messages that it did not reach.
+        missed: walked === undefined || walked.truncated ? [] : [...waiting],
+        retryInMs: walked === undefined || waiting.size === 0 ? 0 : retryInMs,
+        restMs: Math.min((walked?.messages ?? 0) * restPerMessageMs, longestRestMs)
+      })
     })
   }
 })

@@ -10,7 +10,6 @@ const archiveFields = [
   "archived_reason",
   "archived_from",
   "archived_until",
-  "broker_copy",
   "copy_misses"
 ] as const
 
@@ -107,12 +106,11 @@ if c[2] and tonumber(c[3]) > tonumber(now) then return { 'in_progress', c[3] } e
 unlist(id)
 redis.call('HDEL', key, ${claimFields})
 redis.call('HSET', key, 'state', 'replayed', 'archived_from', c[1], 'archived_at', at, 'archived_until', ARGV[5],
-  'archived_reason', ARGV[7], 'broker_copy', 'pending')
+  'archived_reason', ARGV[7])
 if ARGV[8] ~= '' then redis.call('HSET', key, 'archived_by', ARGV[8]) end
 redis.call('ZADD', indexKey('state', 'archived'), c[5], id)
 redis.call('ZADD', indexKey('queue_state', 'archived:' .. c[6]), c[5], id)
-redis.call('ZADD', base .. 'archive', ARGV[4], id)
-redis.call('ZADD', base .. 'copies:' .. c[6], c[5], id)
+redis.call('ZADD', base .. 'copies:' .. c[6], ARGV[4], id)
 local rest = redis.call('ZSCORE', base .. 'copies-rest', c[6]) or '0'
 redis.call('ZADD', base .. 'copies', 'NX', math.max(tonumber(now) + ${gatheringMs}, tonumber(rest)), c[6])
 return { 'done' }`,
@@ -133,12 +131,11 @@ return { 'done' }`,
     Index.unlist(index, id)
     call("HDEL", key, ...Index.claimFields)
     const fields = { archived_from: String(state), archived_at: at, archived_until: untilText, archived_reason: reason }
-    call("HSET", key, "state", "replayed", ...Object.entries(fields).flat(), "broker_copy", "pending")
+    call("HSET", key, "state", "replayed", ...Object.entries(fields).flat())
     if (by !== "") call("HSET", key, "archived_by", by)
     call("ZADD", `${base}by:state:archived`, String(seq), id)
     call("ZADD", `${base}by:queue_state:archived:${queue}`, String(seq), id)
-    call("ZADD", `${base}archive`, until, id)
-    call("ZADD", `${base}copies:${queue}`, String(seq), id)
+    call("ZADD", `${base}copies:${queue}`, until, id)
     const rest = Number(call("ZSCORE", `${base}copies-rest`, String(queue)) ?? 0)
     call("ZADD", `${base}copies`, "NX", Math.max(Number(now) + gatheringMs, rest), String(queue))
     return ["done"]
@@ -181,26 +178,18 @@ export const sweptAtOnce = 100
 
 /**
  * Deletes archived records whose time has come. A record whose message may still be in its queue stays, because
- * indexing the queue would bring it back. ARGV: now, time of the next look at such a record. Returns how many records
- * were looked at.
+ * indexing the queue would bring it back. ARGV: now. Returns how many records were deleted.
  */
 export const sweep: Script<number> = {
   name: "dlq-archive-sweep",
   lua: `${Index.prelude}
 local due = redis.call('ZRANGEBYSCORE', base .. 'archive', '-inf', ARGV[1], 'LIMIT', '0', '${sweptAtOnce}')
-for _, id in ipairs(due) do
-  if redis.call('HGET', recordKey(id), 'broker_copy') == 'pending' then redis.call('ZADD', base .. 'archive', ARGV[2], id)
-  else drop(id, 'expired') end
-end
+for _, id in ipairs(due) do drop(id, 'expired') end
 return #due`,
-  step: (call, keys, [now = "", next = ""]) => {
+  step: (call, keys, [now = ""]) => {
     const index = Index.of(call, keys)
-    const archive = `${index.base}archive`
-    const due = Index.texts(call("ZRANGEBYSCORE", archive, "-inf", now, "LIMIT", "0", sweptAtOnce))
-    for (const id of due) {
-      if (call("HGET", Index.recordKey(index, id), "broker_copy") === "pending") call("ZADD", archive, next, id)
-      else Index.drop(index, id, "expired")
-    }
+    const due = Index.texts(call("ZRANGEBYSCORE", `${index.base}archive`, "-inf", now, "LIMIT", "0", sweptAtOnce))
+    for (const id of due) Index.drop(index, id, "expired")
     return due.length
   },
   decode: Number
@@ -239,10 +228,11 @@ redis.call('ZREMRANGEBYSCORE', base .. 'copies-rest', '-inf', ARGV[2])
 redis.call('ZADD', base .. 'copies-rest', ARGV[4], ARGV[1])
 for i = 6, #ARGV do
   local key, id = recordKey(ARGV[i]), ARGV[i]
-  local isKnown = redis.call('HGET', key, 'broker_copy')
+  local isKnown = redis.call('HGET', key, 'archived_at')
   local isGone = not isKnown or i <= 5 + tonumber(ARGV[5]) or redis.call('HINCRBY', key, 'copy_misses', '1') >= ${missesAtMost}
   if isGone then
-    if isKnown then redis.call('HSET', key, 'broker_copy', 'removed') end
+    local deletedAt = redis.call('ZSCORE', base .. 'copies:' .. ARGV[1], id)
+    if isKnown and deletedAt then redis.call('ZADD', base .. 'archive', deletedAt, id) end
     copyIsGone(id, ARGV[1])
   end
 end
@@ -254,10 +244,11 @@ return 1`,
     call("ZADD", `${index.base}copies-rest`, rest, queue)
     for (const [i, id] of ids.entries()) {
       const key = Index.recordKey(index, id)
-      const isKnown = call("HGET", key, "broker_copy") !== null
+      const isKnown = call("HGET", key, "archived_at") !== null
       const isGone = !isKnown || i < Number(removed) || Number(call("HINCRBY", key, "copy_misses", "1")) >= missesAtMost
       if (!isGone) continue
-      if (isKnown) call("HSET", key, "broker_copy", "removed")
+      const deletedAt = call("ZSCORE", `${index.base}copies:${queue}`, id)
+      if (isKnown && deletedAt !== null) call("ZADD", `${index.base}archive`, String(deletedAt), id)
       Index.copyIsGone(index, id, queue)
     }
     if (Number(call("ZCARD", `${index.base}copies:${queue}`)) > 0) call("ZADD", `${index.base}copies`, next, queue)

@@ -122,7 +122,7 @@ const action = fc.oneof(
       fc.record({ _tag: fc.constant("Archive" as const), id: fc.nat(7), by: small([null, "ada"]) }),
       fc.record({ _tag: fc.constant("Unarchive" as const), id: fc.nat(7) }),
       fc.record({ _tag: fc.constant("Sweep" as const), days: small([0, 31]) }),
-      fc.record({ _tag: fc.constant("Copies" as const), found: fc.boolean() }),
+      fc.record({ _tag: fc.constant("Copies" as const), found: fc.boolean(), isTruncated: fc.boolean() }),
       fc.record({ _tag: fc.constant("Follow" as const), one: fc.boolean(), ...follow, at: replayedAt })
     )
   },
@@ -239,7 +239,8 @@ const play = Effect.fnUntraced(function* (
           const queue = yield* store.archivedCopies.take(1_000)
           if (queue === undefined) return queue
           const ids = yield* store.archivedCopies.of(queue)
-          const [removed, missed] = action.found ? [ids.slice(0, 1), ids.slice(1)] : [[], ids]
+          const [removed, left] = action.found ? [ids.slice(0, 1), ids.slice(1)] : [[], ids]
+          const missed = action.isTruncated ? [] : left
           yield* store.archivedCopies.settle(queue, { removed, missed, retryInMs: 500, restMs: 900 })
           return [queue, ids]
         })

@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import * as Handler from "../../../src/messaging/consume/Handler.ts"
 import * as TaskConsumer from "../../../src/messaging/consume/TaskConsumer.ts"
 import { BrokerClient } from "../../../src/messaging/publish/BrokerClient.ts"
+import { ContractAliasConfig } from "../../../src/messaging/topology/Aliases.ts"
 import { RetryPolicy } from "../../../src/messaging/topology/RetryPolicy.ts"
 import { Broker, type Properties } from "../../../src/services/Broker.ts"
 import { DeadLetterStore } from "../../../src/status/dead-letters/DeadLetterStore.ts"
+import * as QueuedLetters from "../../../src/status/dead-letters/QueuedLetters.ts"
 import * as RedisDLQStore from "../../../src/status/dead-letters/RedisDLQStore.ts"
 import { eventually } from "../../Eventually.ts"
 import { shared } from "../../messaging/SampleTopologies.ts"
@@ -196,6 +198,42 @@ describe.each(variants)("the messages of a dead-letter queue, $name", ({ doors, 
         indexed: 2,
         truncated: true
       })
+    }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
+  )
+
+  it.live.skipIf(skip)("that are archived are looked for until a walk has reached the end of their queue", () =>
+    Effect.gen(function* () {
+      const letters = yield* queue("archived.dlq")
+      for (const content of ["1", "2"]) yield* put(letters, content)
+      const { post } = yield* start()
+      yield* post("/dlq/queues/index", { queue_name: letters })
+      const { archive, archivedCopies, list } = yield* DeadLetterStore
+      const { items } = yield* list({}, { limit: 2 })
+      const id = items[1]?.dlq_id ?? ""
+      yield* eventually(count(letters), (messages) => messages === 2)
+      yield* archive(id, { reason: "x", by: null })
+      const { removeArchived } = yield* QueuedLetters.make
+      const walk = removeArchived(letters, new ContractAliasConfig(), 60_000)
+      const broker = yield* Broker
+      yield* Effect.gen(function* () {
+        // Another consumer takes the archived one after the walk has begun.
+        yield* (yield* broker.channel({ prefetch: 1 })).get(letters)
+        const inspect: typeof broker.inspect = (queue) =>
+          Effect.map(
+            broker.inspect(queue),
+            Option.map((found) => ({ ...found, messages: 2 }))
+          )
+        for (let walks = 0; walks < 4; walks++) {
+          yield* Effect.provideService(walk, Broker, Broker.of({ ...broker, inspect }))
+          yield* eventually(count(letters), (messages) => messages === 1)
+        }
+        assert.deepStrictEqual(yield* archivedCopies.of(letters), [id])
+        assert.isUndefined(yield* archivedCopies.take(1))
+      }).pipe(Effect.scoped)
+      yield* eventually(count(letters), (messages) => messages === 2)
+      yield* walk
+      yield* eventually(count(letters), (messages) => messages === 1)
+      assert.deepStrictEqual(yield* archivedCopies.of(letters), [])
     }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
   )
 
