@@ -33,6 +33,7 @@ export const SessionApi = HttpApiGroup.make("session")
         "disabled_virtual_key",
         "revoked_virtual_key",
         "expired_virtual_key",
+        "too_many_sign_ins",
         ...proof
       )
     })

@@ -11,9 +11,12 @@ import * as SecretLookUps from "../store/SecretLookUps.ts"
 import { lifetime } from "./PresentedSession.ts"
 import { isSessionValue } from "./SessionCookie.ts"
 
-/** The most sessions of one token or key, and of all. A new session replaces the one that was unused for longest. */
+/**
+ * The most sessions of one token or key, of all tokens, and of all keys. A new session replaces the one that was unused
+ * for longest, and that of a key none of a token.
+ */
 const maxPerOwner = 20
-const maxInTotal = 10_000
+const maxPerKind = 10_000
 
 /** All changes to the number of sessions take this advisory lock. */
 const lock = 5_417_283_692n
@@ -75,7 +78,7 @@ const make = Effect.gen(function* () {
       yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
         WHERE coalesce(token_id, key_id) = ${owner.id} ORDER BY used_at DESC OFFSET ${maxPerOwner - 1})`
       yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
-        ORDER BY used_at DESC OFFSET ${maxInTotal - 1})`
+        WHERE (key_id IS NULL) = ${owner._tag === "OperatorToken"} ORDER BY used_at DESC OFFSET ${maxPerKind - 1})`
       const [row] = yield* write<{ readonly id: string }>`INSERT INTO operator_sessions ${sql.insert({
         session_hash: Secret.digest(value),
         token_id: owner._tag === "OperatorToken" ? owner.id : null,

@@ -20,12 +20,19 @@ import {
 import * as SessionCookie from "../session/SessionCookie.ts"
 import { type Session, type SessionOwner, Sessions } from "../session/Sessions.ts"
 import type { StoreFailure } from "../store/Rows.ts"
+import * as SignInRate from "./SignInRate.ts"
 
 type Request = HttpServerRequest.HttpServerRequest | RequestId
 
 type SignInRefused =
   | KeyRefused
-  | Refused<"malformed_authorization" | "invalid_operator_token" | "disabled_operator_token" | "cross_origin_request">
+  | Refused<
+      | "malformed_authorization"
+      | "invalid_operator_token"
+      | "disabled_operator_token"
+      | "cross_origin_request"
+      | "too_many_sign_ins"
+    >
 
 /** Signs browsers in and out. The responses set and remove the session cookie. */
 export class SignIn extends Context.Service<
@@ -52,6 +59,7 @@ const make = Effect.gen(function* () {
   const tokens = yield* OperatorTokens
   const keys = yield* PresentedKeys
   const origin = yield* ControlOrigin
+  const signInRate = SignInRate.make()
 
   const setCookie = (value: string, maxAge?: Duration.Duration) => {
     const { name, options } = cookieOf(origin, maxAge)
@@ -91,6 +99,8 @@ const make = Effect.gen(function* () {
       // Otherwise another site could sign a browser in as somebody else.
       if (!isNotCrossOrigin(headers, origin)) return yield* crossOrigin
       const { owner, scopes, tokenId } = yield* ownerOf(token)
+      const seconds = yield* signInRate(owner.id)
+      if (seconds > 0) return yield* tooMany(seconds)
       return yield* asOperator(
         { tokenId, scopes },
         Effect.gen(function* () {
@@ -135,6 +145,15 @@ const malformed = new ControlError(
   `token must be a whole operator token (${operatorTokenPrefix}…) or gateway key (${keyPrefix}…).`,
   { param: "token" }
 )
+
+const tooMany = (seconds: number) =>
+  Effect.andThen(
+    transformResponse((response) => HttpServerResponse.setHeader(response, "retry-after", String(seconds))),
+    new ControlError(
+      "too_many_sign_ins",
+      `This token or key has signed in ${SignInRate.maxPerMinute} times within a minute. Sign in again in ${seconds} seconds, or use a session that it has.`
+    )
+  )
 
 const endedMeanwhile = new ControlError(
   "disabled_operator_token",

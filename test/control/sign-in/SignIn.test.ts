@@ -139,6 +139,25 @@ suite("Signing in", (it) => {
     })
   )
 
+  it.effect("is refused to a token or key that does it too often, and to no other", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const { raw } = yield* newKey
+      const events = Effect.map(
+        sql`SELECT count(*)::int AS n FROM audit_events WHERE action = 'sessions:sign_in'`,
+        ([row]) => Number(row?.["n"])
+      )
+      const before = yield* events
+      for (let times = 0; times < 10; times++) yield* signIn(raw)
+      const refused = yield* call("POST", path, { authorization: null, headers: sameOrigin, body: { token: raw } })
+      assert.deepStrictEqual(refusalOf(refused), { status: 429, code: "too_many_sign_ins", param: null })
+      assert.match(String(refused.headers["retry-after"]), /^([1-9]|[1-5]\d|60)$/)
+      assert.isUndefined(refused.headers["set-cookie"])
+      assert.strictEqual(yield* events, before + 10)
+      yield* signIn((yield* newKey).raw)
+    })
+  )
+
   it.effect("ends when it is signed out, in all processes", () =>
     Effect.gen(function* () {
       const { cookie, page } = yield* signIn(operatorToken)
@@ -224,6 +243,34 @@ describeWith(portal, { excludeTestServices: true })("The listener of holders", (
 })
 
 suite("Sessions", (it) => {
+  it.effect("of keys end no session of an operator token, however many they are", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const sessions = yield* Sessions
+      const token = yield* newToken
+      const key = yield* newKey
+      const create = (owner: Parameters<typeof sessions.create>[0], raw: string) =>
+        Effect.map(sessions.create(owner, Redacted.make(raw)), Redacted.value)
+      const isThere = (value: string) => Effect.map(sessions.find([value]), Option.isSome)
+      const ofToken = yield* create({ _tag: "OperatorToken", id: token.id }, token.raw)
+      const ofKey = yield* create({ _tag: "GatewayKey", id: key.id }, key.raw)
+      const { id: other } = yield* newKey
+      yield* sql`INSERT INTO operator_sessions (session_hash, key_id, secret_hash, created_at, used_at, expires_at)
+        SELECT sha256(n::text::bytea), ${other}, sha256(''), now(), now() + interval '1 hour', now() + interval '1 day'
+        FROM generate_series(1, 9999) AS n`
+      const { id, raw } = yield* newKey
+      assert.deepStrictEqual([yield* isThere(ofToken), yield* isThere(ofKey)], [true, true])
+      yield* create({ _tag: "GatewayKey", id }, raw)
+      assert.deepStrictEqual([yield* isThere(ofToken), yield* isThere(ofKey)], [true, false])
+      yield* sql`DELETE FROM operator_sessions WHERE key_id = ${other}`
+    }).pipe(
+      Effect.provide(Sessions.layer.pipe(Layer.provide(Audit.layer), Layer.fresh)),
+      Effect.provideService(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: null }),
+      Effect.provideService(RequestId, "sessions"),
+      fromSomewhere
+    )
+  )
+
   it.effect("last twelve hours from their last use, are swept, and are twenty of one token at most", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database

@@ -59,6 +59,7 @@ export const statusOf = {
   invalid_request: 422,
   guardrail_test_busy: 429,
   too_many_live_streams: 429,
+  too_many_sign_ins: 429,
   internal_error: 500,
   guardrail_unavailable: 502,
   service_openapi_unavailable: 502,
