@@ -34,6 +34,7 @@ export const SessionApi = HttpApiGroup.make("session")
         "revoked_virtual_key",
         "expired_virtual_key",
         "too_many_sign_ins",
+        "insecure_origin",
         ...proof
       )
     })

@@ -1,5 +1,6 @@
 import { Duration, Effect, Option } from "effect"
 import { type Headers, HttpServerRequest } from "effect/http"
+import { hostnameOf, isLoopback } from "../../http/RequestHost.ts"
 import { digestHex } from "../../state/Secret.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { ControlOrigin } from "./ControlOrigin.ts"
@@ -48,6 +49,17 @@ export const presentedSessions: Effect.Effect<
 /** True if no page of another origin can have sent the request. Programs send neither of the two headers. */
 export const isNotCrossOrigin = (headers: Headers.Headers, origin: Option.Option<string>): boolean =>
   (headers["sec-fetch-site"] === undefined && headers["origin"] === undefined) || isSameOrigin(headers, origin)
+
+/**
+ * True if the page could not use a session: browsers send `Sec-Fetch-Site` to https and to this machine alone, and with
+ * a GET of the own origin no `Origin` that would replace it.
+ */
+export const isInsecurePage = (headers: Headers.Headers): boolean => {
+  const page = headers["origin"]
+  if (headers["sec-fetch-site"] !== undefined || page === undefined || !page.startsWith("http://")) return false
+  const hostname = hostnameOf(page)
+  return !isLoopback(hostname) && !hostname.endsWith(".localhost")
+}
 
 /** The browser itself sets these headers. `Sec-Fetch-Site` is decisive where there is one. */
 const isSameOrigin = (headers: Headers.Headers, origin: Option.Option<string>): boolean => {

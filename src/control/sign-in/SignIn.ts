@@ -14,6 +14,7 @@ import {
   crossOrigin,
   csrfHeader,
   csrfOf,
+  isInsecurePage,
   isNotCrossOrigin,
   presentedSessions
 } from "../session/PresentedSession.ts"
@@ -31,6 +32,7 @@ type SignInRefused =
       | "invalid_operator_token"
       | "disabled_operator_token"
       | "cross_origin_request"
+      | "insecure_origin"
       | "too_many_sign_ins"
     >
 
@@ -98,6 +100,7 @@ const make = Effect.gen(function* () {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       // Otherwise another site could sign a browser in as somebody else.
       if (!isNotCrossOrigin(headers, origin)) return yield* crossOrigin
+      if (isInsecurePage(headers)) return yield* insecureOrigin
       const { owner, scopes, tokenId } = yield* ownerOf(token)
       const seconds = yield* signInRate(owner.id)
       if (seconds > 0) return yield* tooMany(seconds)
@@ -144,6 +147,11 @@ const malformed = new ControlError(
   "malformed_authorization",
   `token must be a whole operator token (${operatorTokenPrefix}…) or gateway key (${keyPrefix}…).`,
   { param: "token" }
+)
+
+const insecureOrigin = new ControlError(
+  "insecure_origin",
+  "Sessions need https, or localhost: from other pages, browsers do not say which page sent a request. Put TLS in front of this listener, or open it at localhost, such as through an SSH tunnel."
 )
 
 const tooMany = (seconds: number) =>

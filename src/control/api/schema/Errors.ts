@@ -26,6 +26,7 @@ export const statusOf = {
   invalid_session: 401,
   insufficient_operator_scope: 403,
   cross_origin_request: 403,
+  insecure_origin: 403,
   missing_csrf_header: 403,
   service_worker_refused: 403,
   unknown_host: 403,
