@@ -28,7 +28,7 @@ describe("listeners of one process", () => {
       assert.strictEqual(yield* asked(process.status, "/admin-ui/healthz"), 404)
       assert.strictEqual(yield* asked(process.ui, "/admin-ui/healthz"), 404)
       assert.strictEqual(yield* asked(process.ui, "/dlq/queues"), 401)
-      assert.strictEqual(yield* asked(process.control, "/admin-ui/session"), 404)
+      assert.strictEqual(yield* asked(process.control, "/admin-ui/session"), 401)
       for (const path of ["tasks", "queues", "workers", "dlq/messages", "dlq/replays"]) {
         assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`), 401)
         assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`, adminToken), 200, path)
