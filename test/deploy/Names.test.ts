@@ -78,7 +78,7 @@ const mistakes = [
   [readme, "the exit code is 78", "the exit code is 77", "77"],
   [readme, "svc-runtime audit verify", "svc-runtime audit check", "audit check"],
   ["deploy/healthcheck.mjs", "GATEWAY_CONTROL_BIND_ADDR", "GATEWAY_CONTROL_ADDR", "GATEWAY_CONTROL_ADDR"],
-  ["deploy/healthcheck.mjs", "/admin-ui/readyz", "/readiness/admin-ui/live", "/admin-ui/live"],
+  ["deploy/healthcheck.mjs", "/admin-ui/readyz", "/readiness/admin-ui/alive", "/admin-ui/alive"],
   ["deploy/healthcheck.mjs", "127.0.0.1:8081", "127.0.0.1:8091", "8091"],
   ["deploy/new-env.sh", "s/^SVC_STATUS_TOKEN=", "s/^SVC_STATUSES_TOKEN=", "SVC_STATUSES_TOKEN"],
   ["deploy/kubernetes/base/control.yaml", "REDIS_URL", "REDIS_URI", "REDIS_URI"],

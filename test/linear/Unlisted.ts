@@ -99,6 +99,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/status/dead-letters/RedisDLQStore.ts"
     ]
   ],
+  ["takes apart a constant of the program", ["src/control/usage/UsageSql.ts"]],
   [
     "serves the gateway's own pages, whose text it knows",
     ["src/control/http/DocsPage.ts", "src/control/upstream-ui/UpstreamUiListener.ts"]
