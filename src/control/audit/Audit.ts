@@ -132,6 +132,8 @@ interface MutationResult<A> {
   readonly targetId: string
   readonly snapshots: Snapshots
   readonly changes: ReadonlyArray<Changes.Change>
+  /** The caller, where only the change itself makes it known. */
+  readonly actorTokenId?: string
 }
 
 type ErrorOf<Eff> = [Eff] extends [never]
@@ -164,10 +166,11 @@ export class Audit extends Context.Service<
       const database = yield* Database
       const { sql, transaction } = database
 
-      const append = Effect.fnUntraced(function* ({ auditAction, targetId, snapshots }: MutationResult<unknown>) {
+      const append = Effect.fnUntraced(function* (recorded: MutationResult<unknown>) {
+        const { auditAction, snapshots, targetId } = recorded
         const { ip, tokenId, userAgent } = yield* Operator
         yield* AuditLog.append({
-          actorTokenId: tokenId,
+          actorTokenId: recorded.actorTokenId ?? tokenId,
           action: auditAction.action,
           targetType: auditAction.target,
           targetId,

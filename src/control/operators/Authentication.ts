@@ -51,7 +51,7 @@ const noToken = new ControlError(
 
 const sessionEnded = new ControlError(
   "invalid_session",
-  "The session has ended: it was not used for 12 hours, was signed out, or its token or key is no longer valid. Sign in again with POST /admin-ui/session."
+  "The session has ended: it was not used for 12 hours, began 24 hours ago at the identity provider, was signed out, or its token or key is no longer valid. Sign in again with POST /admin-ui/session."
 )
 
 export const findToken = Effect.fnUntraced(function* (token: Redacted.Redacted) {

@@ -26,6 +26,9 @@ const lock = 5_417_283_691n
 const activeCondition = (sql: SqlClient.SqlClient) =>
   sql`NOT disabled AND revoked_at IS NULL AND coalesce(expires_at > now(), true)`
 
+/** Nobody has the secret of a row that stands for a person who signs in at the identity provider. */
+const usableCondition = (sql: SqlClient.SqlClient) => sql`${activeCondition(sql)} AND identity_hash IS NULL`
+
 /**
  * Creates an operator token if none is active. Concurrent processes create only one token. With `adminToken`, stores
  * its hash and returns `None`. Otherwise returns a new token. The caller must print it, because only its hash is
@@ -38,7 +41,7 @@ export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   return yield* transaction(
     Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(${lock})`
-      const [known] = yield* sql`SELECT 1 FROM operator_tokens WHERE ${activeCondition(sql)} LIMIT 1`
+      const [known] = yield* sql`SELECT 1 FROM operator_tokens WHERE ${usableCondition(sql)} LIMIT 1`
       if (known !== undefined) return Option.none()
       const token = Option.getOrElse(adminToken, () => Secret.mint(Secret.operatorTokenPrefix))
       if (!Secret.isStrongEnough(Secret.operatorTokenPrefix, Redacted.value(token)))
@@ -113,6 +116,7 @@ const make = Effect.gen(function* () {
     "id, name, token_prefix, roles, scopes, disabled, revoked_at, expires_at, last_used_at, created_at, updated_at"
   )
   const tokenIsActive = activeCondition(sql)
+  const tokenIsUsable = usableCondition(sql)
 
   // Runs at most once a minute for each token. A failure is ignored, because the request does not need this update.
   const recordUse = (id: string) => Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now() WHERE id = ${id}`)
@@ -146,7 +150,7 @@ const make = Effect.gen(function* () {
 
   /** Locks the row of an active token. Other transactions can still insert audit events that refer to the token. */
   const lockActive = (id: string | null) =>
-    tokenRows.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${tokenIsActive} FOR NO KEY UPDATE`)
+    tokenRows.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${tokenIsUsable} FOR NO KEY UPDATE`)
 
   const replaceToken = Effect.fnUntraced(function* (before: OperatorToken) {
     yield* revokeRow(before.id)
@@ -167,7 +171,7 @@ const make = Effect.gen(function* () {
     }
     return yield* audit.mutate(function* () {
       yield* takeLock
-      const { n } = yield* countRows.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${tokenIsActive}`)
+      const { n } = yield* countRows.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${tokenIsUsable}`)
       if (n >= maxActive) {
         return yield* new ControlError(
           "too_many_operator_tokens",
@@ -193,7 +197,7 @@ const make = Effect.gen(function* () {
         yield* get(id)
         return yield* new ControlError(
           "operator_token_not_active",
-          "This operator token was rotated, was revoked or has expired. Create another one."
+          "This operator token was rotated, was revoked, has expired, or stands for a person who signs in at the identity provider. Create another one."
         )
       }
       yield* requireScopes(before.scopes)
@@ -209,7 +213,7 @@ const make = Effect.gen(function* () {
       if (before === undefined) {
         return yield* new ControlError(
           "disabled_operator_token",
-          "This operator token was rotated. Use the token that replaced it."
+          "This operator token was rotated, or stands for a person who signs in at the identity provider. Use the token that replaced it, or create another one."
         )
       }
       return yield* replaceToken(before)

@@ -5,7 +5,7 @@ import { Database } from "../../services/Database.ts"
 import * as Secret from "../../state/Secret.ts"
 import { Timestamp } from "../api/schema/Fields.ts"
 import { Scope } from "../api/schema/Security.ts"
-import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as SecretLookUps from "../store/SecretLookUps.ts"
 import { lifetime } from "./PresentedSession.ts"
@@ -43,7 +43,7 @@ export const CountsAsUse = Context.Reference<boolean>("svc/control/CountsAsUse",
 
 /**
  * Stores the sessions of browsers in the database, by hash, so that every process knows them. A session ends with its
- * token or key, with the secret that started it, and when it was not used for 12 hours.
+ * token or key, with the secret that started it, when it was not used for 12 hours, and at its `ends_at`.
  */
 export class Sessions extends Context.Service<
   Sessions,
@@ -65,33 +65,50 @@ export class Sessions extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(Sessions, make))
 }
 
+/** Inserts a session, within the limits of their number. Holds the advisory lock until the transaction ends. */
+export const insertSession = Effect.fnUntraced(function* (session: {
+  readonly tokenId: string | null
+  readonly keyId: string | null
+  readonly secretHash: Uint8Array
+  /** When the session ends whatever happens. */
+  readonly endsAt: DateTime.Utc | null
+}) {
+  const { write } = yield* Mutation
+  const now = yield* DateTime.now
+  const value = Redacted.make(randomBytes(32).toString("base64url"))
+  yield* write`SELECT pg_advisory_xact_lock(${lock})`
+  yield* write`DELETE FROM operator_sessions WHERE expires_at <= ${DateTime.toDateUtc(now)}`
+  yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
+    WHERE coalesce(token_id, key_id) = ${session.tokenId ?? session.keyId} ORDER BY used_at DESC OFFSET ${maxPerOwner - 1})`
+  yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
+    WHERE (key_id IS NULL) = ${session.keyId === null} ORDER BY used_at DESC OFFSET ${maxPerKind - 1})`
+  const [row] = yield* write<{ readonly id: string }>`INSERT INTO operator_sessions ${write.insert({
+    session_hash: Secret.digest(value),
+    token_id: session.tokenId,
+    key_id: session.keyId,
+    secret_hash: session.secretHash,
+    created_at: DateTime.toDateUtc(now),
+    used_at: DateTime.toDateUtc(now),
+    expires_at: DateTime.toDateUtc(DateTime.addDuration(now, lifetime)),
+    ends_at: session.endsAt && DateTime.toDateUtc(session.endsAt)
+  })} RETURNING id`
+  return { id: row?.id ?? "", value }
+})
+
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
 
   const create = Effect.fn("Sessions.create")((owner: SessionOwner, secret: Redacted.Redacted) =>
-    audit.mutate(function* ({ write }) {
+    audit.mutate(function* () {
       const now = yield* DateTime.now
-      const value = Redacted.make(randomBytes(32).toString("base64url"))
-      yield* write`SELECT pg_advisory_xact_lock(${lock})`
-      yield* write`DELETE FROM operator_sessions WHERE expires_at <= ${DateTime.toDateUtc(now)}`
-      yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
-        WHERE coalesce(token_id, key_id) = ${owner.id} ORDER BY used_at DESC OFFSET ${maxPerOwner - 1})`
-      yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
-        WHERE (key_id IS NULL) = ${owner._tag === "OperatorToken"} ORDER BY used_at DESC OFFSET ${maxPerKind - 1})`
-      const [row] = yield* write<{ readonly id: string }>`INSERT INTO operator_sessions ${sql.insert({
-        session_hash: Secret.digest(value),
-        token_id: owner._tag === "OperatorToken" ? owner.id : null,
-        key_id: owner._tag === "GatewayKey" ? owner.id : null,
-        secret_hash: Secret.digest(secret),
-        created_at: DateTime.toDateUtc(now),
-        used_at: DateTime.toDateUtc(now),
-        expires_at: DateTime.toDateUtc(DateTime.addDuration(now, lifetime))
-      })} RETURNING id`
+      const tokenId = owner._tag === "OperatorToken" ? owner.id : null
+      const keyId = owner._tag === "GatewayKey" ? owner.id : null
+      const { id, value } = yield* insertSession({ tokenId, keyId, secretHash: Secret.digest(secret), endsAt: null })
       return {
         result: value,
         auditAction: { target: "session", action: "sessions:sign_in" },
-        targetId: row?.id ?? "",
+        targetId: id,
         snapshots: yield* snapshots(null, { of: owner._tag, id: owner.id, created_at: now }),
         changes: []
       }
@@ -102,10 +119,10 @@ const make = Effect.gen(function* () {
     const at = DateTime.toDateUtc(yield* DateTime.now)
     const rows = yield* sessionRows.all(sql`
       SELECT s.id, encode(s.session_hash, 'hex') AS digest, s.token_id, s.key_id, encode(s.secret_hash, 'hex') AS secret_digest, s.created_at, s.used_at,
-        coalesce(t.name, k.name, k.key_prefix) AS name, coalesce(t.scopes, '{}') AS scopes
+        s.ends_at, coalesce(t.name, k.name, k.key_prefix) AS name, coalesce(t.scopes, '{}') AS scopes
       FROM operator_sessions s LEFT JOIN operator_tokens t ON t.id = s.token_id LEFT JOIN api_keys k ON k.id = s.key_id
       WHERE s.session_hash = ANY(ARRAY(SELECT decode(digest, 'hex') FROM unnest(${digests}::text[]) AS digest))
-        AND s.expires_at > ${at}
+        AND s.expires_at > ${at} AND coalesce(s.ends_at > ${at}, true)
         AND ((t.token_hash = s.secret_hash AND NOT t.disabled AND t.revoked_at IS NULL
             AND coalesce(t.expires_at > now(), true))
           OR ((k.key_hash = s.secret_hash OR (k.previous_key_hash = s.secret_hash AND k.previous_key_expires_at > now()))
@@ -119,7 +136,7 @@ const make = Effect.gen(function* () {
   /** Runs at most once a minute for each session. A failure is ignored, because the request does not need it. */
   const extend = (id: string, now: DateTime.Utc) =>
     Effect.ignore(sql`UPDATE operator_sessions SET used_at = ${DateTime.toDateUtc(now)},
-      expires_at = ${DateTime.toDateUtc(DateTime.addDuration(now, lifetime))} WHERE id = ${id}`)
+      expires_at = least(${DateTime.toDateUtc(DateTime.addDuration(now, lifetime))}, ends_at) WHERE id = ${id}`)
 
   /** Keys note their use whenever they authenticate. */
   const noteTokenUse = (id: string | null) =>
@@ -165,7 +182,8 @@ const Row = Schema.Struct({
   /** Scopes that only a newer version knows are ignored. */
   scopes: Schema.Array(Schema.String),
   created_at: Schema.DateTimeUtcFromDate,
-  used_at: Schema.DateTimeUtcFromDate
+  used_at: Schema.DateTimeUtcFromDate,
+  ends_at: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 const sessionRows = storedRows(Row, { table: "operator_sessions", key: ["id"] })
 const isScope = Schema.is(Scope)
@@ -177,7 +195,10 @@ const toSession = (row: typeof Row.Type, value: string, usedAt: DateTime.Utc): S
   name: row.name,
   scopes: row.scopes.filter(isScope),
   secretDigest: row.secret_digest,
-  expiresAt: DateTime.addDuration(usedAt, lifetime),
+  expiresAt: DateTime.min(
+    DateTime.addDuration(usedAt, lifetime),
+    row.ends_at ?? DateTime.addDuration(usedAt, lifetime)
+  ),
   value: Redacted.make(value)
 })
 
