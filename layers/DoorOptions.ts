@@ -1,5 +1,5 @@
 import { Option } from "effect"
-import type { Environment } from "./Environment.ts"
+import type { Environment } from "./environment/Variables.ts"
 
 export const roles = ["gateway", "control", "messaging", "status", "graph", "all"] as const
 export type Role = (typeof roles)[number]

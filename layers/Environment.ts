@@ -9,50 +9,11 @@ import * as UpstreamBase from "../src/policy/routes/UpstreamBase.ts"
 import { genAiVersionOf } from "../src/process/SemanticConventions.ts"
 import * as FairShare from "../src/services/FairShare.ts"
 import { minSumsDays } from "../src/state/UsageSums.ts"
+import { readOidcClient } from "./environment/SignInVariables.ts"
 import * as UnreadVariables from "./environment/UnreadVariables.ts"
 import * as Kinds from "./environment/VariableKinds.ts"
+import { type Address, type Environment, type Mistake, Variables } from "./environment/Variables.ts"
 import * as Sampler from "./telemetry/Sampler.ts"
-
-export type Environment = Readonly<Record<string, string | undefined>>
-
-export type Address = typeof Kinds.Address.Type & { readonly variable?: string }
-
-/** One invalid variable. `message` describes the allowed values. It never contains the value, which may be a secret. */
-export interface Mistake {
-  readonly variable: string
-  readonly message: string
-}
-
-/** Reads variables, and collects the mistakes. A variable that is blank or invalid counts as unset. */
-class Variables {
-  readonly mistakes: Array<Mistake> = []
-  readonly #environment: Environment
-
-  constructor(environment: Environment) {
-    this.#environment = environment
-  }
-
-  optional<A>(variable: string, kind: Schema.ConstraintDecoder<A>): Option.Option<A> {
-    const text = this.#environment[variable]?.trim() ?? ""
-    if (text === "") return Option.none()
-    const decoded = Schema.decodeUnknownResult(kind)(text)
-    if (Result.isFailure(decoded)) this.mistakes.push({ variable, message: decoded.failure.message })
-    return Result.getSuccess(decoded)
-  }
-
-  withDefault<A>(variable: string, kind: Schema.ConstraintDecoder<A>, unset: NoInfer<A>): A {
-    return Option.getOrElse(this.optional(variable, kind), () => unset)
-  }
-
-  address(variable: string, port: number): Address {
-    return { ...this.withDefault(variable, Kinds.Address, { host: "127.0.0.1", port }), variable }
-  }
-
-  /** Adds a mistake, unless the variable already has one. Each variable is reported only once. */
-  reject(variable: string, message: string): void {
-    if (!this.mistakes.some((mistake) => mistake.variable === variable)) this.mistakes.push({ variable, message })
-  }
-}
 
 const readUpstreams = (variables: Variables): StartupUpstreams.UpstreamsByFamily => {
   const upstream = (
@@ -168,6 +129,8 @@ const readSettings = (variables: Variables) => {
   const directCompat = readDirectCompat(variables)
   const upstreamUi = readUpstreamUi(variables)
   const authSettings = readAuth(variables)
+  const controlOrigin = variables.optional("GATEWAY_CONTROL_ORIGIN", Kinds.WebOrigin)
+  const oidcClient = readOidcClient(variables, controlOrigin)
   const studioBaseUrl = variables.optional("SVC_STUDIO_BASE_URL", Kinds.StudioUrl)
   const studioToken = variables.optional("SVC_STUDIO_TOKEN", Kinds.Credential)
   const maxConnections = variables.withDefault("GATEWAY_MAX_CONNECTIONS", Kinds.wholeNumber(1), 16_384)
@@ -218,7 +181,9 @@ const readSettings = (variables: Variables) => {
     /** Host names that browsers may use for pages of the control listener that need no token. */
     controlHosts: variables.withDefault("GATEWAY_CONTROL_HOSTS", Kinds.HostNames, []),
     /** Where browsers reach the control listener. With https, their session cookies are restricted to TLS. */
-    controlOrigin: variables.optional("GATEWAY_CONTROL_ORIGIN", Kinds.WebOrigin),
+    controlOrigin,
+    /** Operators with a browser may sign in at the identity provider. */
+    oidcClient,
     /** The listener that serves the upstream's UI to browsers, and its public origin. */
     upstreamUi,
     /** The listener with the view of holders of gateway keys alone. */
@@ -292,6 +257,7 @@ const readSettings = (variables: Variables) => {
       studio: Option.isSome(studioBaseUrl),
       upstreamUi: Option.isSome(upstreamUi),
       identityProvider: Option.exists(authSettings, ({ settings }) => settings.identity_enabled),
+      signIn: Option.isSome(oidcClient),
       trustedGateway: Option.exists(authSettings, ({ settings }) => settings.trusted_gateway_header_enabled),
       otlp: Option.isSome(otlp)
     })

@@ -3,8 +3,9 @@ import { Migrator, SqlError } from "effect/sql"
 import { BrokerError } from "../src/services/Broker.ts"
 import { RedisError } from "../src/services/Redis.ts"
 import type { Doors } from "./Doors.ts"
-import type { Address, Settings } from "./Environment.ts"
+import type { Settings } from "./Environment.ts"
 import * as UnreadVariables from "./environment/UnreadVariables.ts"
+import type { Address } from "./environment/Variables.ts"
 
 /** The program cannot start, and prints `message`. */
 export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly message: string }> {

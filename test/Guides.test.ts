@@ -13,6 +13,7 @@ const sources = globSync("{src,layers}/**/*.ts", { cwd: root }).map(read).join("
 /** The code that reads environment variables. */
 const environment = [
   "layers/Environment.ts",
+  "layers/environment/SignInVariables.ts",
   "layers/environment/UnreadVariables.ts",
   "layers/commands/DeadLetterCommands.ts"
 ]

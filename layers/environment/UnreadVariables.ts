@@ -11,6 +11,7 @@ export interface EnabledParts {
   readonly studio: boolean
   readonly upstreamUi: boolean
   readonly identityProvider: boolean
+  readonly signIn: boolean
   readonly trustedGateway: boolean
   readonly otlp: boolean
 }
@@ -44,8 +45,13 @@ export const find = (isSet: (variable: string) => boolean, parts: EnabledParts):
     ]),
     ...unless(parts.studio, "SVC_STUDIO_BASE_URL is not set", ["SVC_STUDIO_TOKEN"]),
     ...unless(parts.upstreamUi, "GATEWAY_UPSTREAM_UI_BIND_ADDR is not set", ["GATEWAY_UPSTREAM_UI_ORIGIN"]),
-    ...unless(parts.identityProvider, noIdentityProvider, [
-      "IDENTITY_AUDIENCE",
+    ...unless(parts.signIn, "IDENTITY_SIGN_IN_CLIENT_ID is not set", [
+      "IDENTITY_SIGN_IN_GROUPS_CLAIM",
+      "IDENTITY_SIGN_IN_GROUP_SCOPES",
+      "IDENTITY_SIGN_IN_REQUESTED_SCOPES"
+    ]),
+    ...unless(parts.identityProvider, noIdentityProvider, ["IDENTITY_AUDIENCE"]),
+    ...unless(parts.identityProvider || parts.signIn, noIdentityProvider, [
       "IDENTITY_ISSUER",
       "IDENTITY_OIDC_DISCOVERY_URL",
       "IDENTITY_ACCEPTED_ALGORITHMS",
@@ -53,12 +59,15 @@ export const find = (isSet: (variable: string) => boolean, parts: EnabledParts):
     ]),
     // Tokens of the provider and signed headers must both meet these requirements.
     ...unless(parts.identityProvider || parts.trustedGateway, `${noIdentityProvider}, and ${noTrustedGateway}`, [
-      "IDENTITY_TENANT_ID",
       "IDENTITY_REQUIRED_SCOPE",
       "IDENTITY_REQUIRED_ROLE",
-      "IDENTITY_ALLOWED_GROUPS",
-      "IDENTITY_CLOCK_SKEW_SECONDS"
+      "IDENTITY_ALLOWED_GROUPS"
     ]),
+    ...unless(
+      parts.identityProvider || parts.trustedGateway || parts.signIn,
+      `${noIdentityProvider}, and ${noTrustedGateway}`,
+      ["IDENTITY_TENANT_ID", "IDENTITY_CLOCK_SKEW_SECONDS"]
+    ),
     ...unless(parts.trustedGateway, noTrustedGateway, ["TRUSTED_GATEWAY_HEADER_SECRET"]),
     ...unless(parts.otlp, "OTEL_EXPORTER_OTLP_ENDPOINT is not set", [
       "OTEL_EXPORTER_OTLP_HEADERS",

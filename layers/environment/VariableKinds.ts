@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os"
 import { Array as Arr, Effect, LogLevel, Predicate, Schema, SchemaGetter, SchemaIssue, String as Str } from "effect"
 import { passthrough } from "effect/SchemaTransformation"
+import { Scope } from "../../src/control/api/schema/Security.ts"
 import { validateBaseUrl } from "../../src/control/store/Validation.ts"
 import * as AuthSettings from "../../src/policy/AuthSettings.ts"
 import { maxBodyBytes } from "../../src/policy/routes/CanonicalRoute.ts"
@@ -155,6 +156,40 @@ const List = parsed(Schema.Array(Schema.String), "must be items, separated by co
 export const Groups = List.pipe(
   Schema.decodeTo(AuthSettings.AuthSettings.fields.allowed_groups),
   refusedWith("must be at most 200 groups, separated by commas, each of at most 512 characters")
+)
+
+const maxGroups = 200
+
+/** A group's name may contain `=`, as those of LDAP do; scopes contain none. */
+export const GroupScopes = parsed(
+  Schema.Array(
+    Schema.Struct({
+      group: Schema.String.check(Schema.isBetweenLength(1, 512)),
+      scopes: Schema.Array(Scope).check(Schema.isMinLength(1))
+    })
+  ).check(Schema.isMaxLength(maxGroups)),
+  `must be at most ${maxGroups} groups and their scopes, such as operators=usage:read,keys:create;admins=*`,
+  (text) => {
+    const groups = text.split(";").flatMap((item) => (item.trim() === "" ? [] : [groupOf(item)]))
+    return groups.every(Predicate.isNotUndefined) ? groups : undefined
+  }
+)
+
+const isScope = Schema.is(Scope)
+
+const groupOf = (item: string) => {
+  const [, group = "", list = ""] = /^(.+)=([^=]*)$/.exec(item) ?? []
+  const scopes = splitList(list)
+  return scopes.every(isScope) ? { group: group.trim(), scopes } : undefined
+}
+
+/** OAuth scopes (RFC 6749 §3.3), separated by spaces. */
+export const OAuthScopes = parsed(
+  Schema.Array(Schema.String.check(Schema.isPattern(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/))).check(
+    Schema.isMaxLength(32)
+  ),
+  "must be at most 32 scopes, separated by spaces, such as profile groups",
+  (text) => text.split(" ").filter((scope) => scope !== "" && scope !== "openid")
 )
 
 export const Algorithms = List.pipe(

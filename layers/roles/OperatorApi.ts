@@ -3,6 +3,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { LiveStreams } from "../../src/control/live/LiveStreams.ts"
 import { ControlOrigin } from "../../src/control/session/ControlOrigin.ts"
+import { StartupOidcClient } from "../../src/control/sign-in/OidcClient.ts"
 import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
 import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import type { Settings } from "../Environment.ts"
@@ -17,7 +18,11 @@ import type { OperatedTasks } from "./OperatedTasks.ts"
 export const layer = (settings: Settings, tasks: Option.Option<OperatedTasks>) =>
   LiveStreams.drainFirst.pipe(
     Layer.provide(Option.match(tasks, { onNone: () => withoutTasks(settings), onSome: withTasks(settings) })),
-    Layer.provide([upstreamUi(settings), Layer.succeed(ControlOrigin, settings.controlOrigin)]),
+    Layer.provide([
+      upstreamUi(settings),
+      Layer.succeed(ControlOrigin, settings.controlOrigin),
+      Layer.succeed(StartupOidcClient, settings.oidcClient)
+    ]),
     Layer.provide(LiveStreams.layer()),
     Layer.merge(portal(settings))
   )

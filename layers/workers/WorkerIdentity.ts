@@ -1,6 +1,6 @@
 import cluster from "node:cluster"
 import { Option, Schema } from "effect"
-import type { Environment } from "../Environment.ts"
+import type { Environment } from "../environment/Variables.ts"
 
 /** The place of a process among those that share the proxy listener. */
 export interface WorkerIdentity {

@@ -75,6 +75,7 @@ import { Services } from "./services/Services.ts"
 import { Studio } from "./services/Studio.ts"
 import { StudioConnection } from "./services/StudioConnection.ts"
 import { Sessions } from "./session/Sessions.ts"
+import { OidcSignIn } from "./sign-in/OidcSignIn.ts"
 import { SignIn } from "./sign-in/SignIn.ts"
 import { BoundedQueries } from "./store/BoundedQueries.ts"
 import * as TaskOperations from "./tasks/TaskOperations.ts"
@@ -131,6 +132,7 @@ const stores = Layer.mergeAll(
   DebugBundles.layer,
   Find.layer,
   SignIn.layer.pipe(Layer.provideMerge(Layer.mergeAll(OperatorTokens.layer, PresentedKeys.layer, Sessions.layer))),
+  OidcSignIn.layer,
   UpstreamUiLinks.layer.pipe(Layer.provide(UpstreamUiSessions.layer))
 ).pipe(Layer.provideMerge(configuration), Layer.provide([BoundedQueries.layer, Audit.layer]))
 

@@ -79,6 +79,16 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
 
 const unverifiable = new TokenRefused({ fault: "unverifiable" })
 
+/** Keeps the keys of the provider that is configured now. */
+export const makeCurrent = (egress: Egress["Service"], scope: Scope.Scope): ((of: IdentityProvider) => IssuerKeys) => {
+  let current: { readonly provider: string; readonly keys: IssuerKeys } | undefined
+  return (provider) => {
+    const cacheKey = `${provider.discoveryUrl} ${provider.issuer} ${provider.keysTtlMs}`
+    if (current?.provider !== cacheKey) current = { provider: cacheKey, keys: make(provider, egress, scope) }
+    return current.keys
+  }
+}
+
 interface LoadedKeys {
   /** The document at `jwks_uri`. */
   readonly text: string

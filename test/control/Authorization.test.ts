@@ -61,7 +61,7 @@ suite("Authorization", (it) => {
         endpoints().flatMap(({ authorized, byKey, name }) => (authorized || byKey ? [] : [name])),
         [
           ...["operational.health", "operational.readiness", "operational.metrics"],
-          ...["session.create", "session.show", "session.end"]
+          ...["session.create", "session.show", "session.end", "session.oidc", "session.oidcCallback"]
         ]
       )
     )

@@ -13,7 +13,7 @@ import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import { read, root } from "../Guides.ts"
 
 const readNames = new Set<string>()
-const recording: Environment.Environment = new Proxy<Record<string, string | undefined>>(
+const recording: Parameters<typeof Environment.read>[0] = new Proxy<Record<string, string | undefined>>(
   {},
   {
     get: (_, name) => {

@@ -28,7 +28,7 @@ describe("RABBITMQ_URL", () => {
 })
 
 describe("the upstreams that the environment names", () => {
-  const read = (environment: Environment.Environment) =>
+  const read = (environment: Parameters<typeof Environment.read>[0]) =>
     Result.match(Environment.read(environment), {
       onFailure: (mistakes) => mistakes.map(({ message, variable }) => `${variable} ${message}`),
       onSuccess: ({ addressPolicy, unreadVariables, upstreams }) => ({
@@ -99,7 +99,7 @@ describe("variables that have no effect", () => {
   }
   const secret = { TRUSTED_GATEWAY_HEADER_SECRET: "s".repeat(32) }
 
-  const unread = (environment: Environment.Environment) =>
+  const unread = (environment: Parameters<typeof Environment.read>[0]) =>
     Result.map(Environment.read(environment), ({ unreadVariables }) =>
       Object.fromEntries(unreadVariables.map(({ reason, variable }) => [variable, reason]))
     )
@@ -157,6 +157,60 @@ describe("variables that have no effect", () => {
   })
 })
 
+describe("signing in at the identity provider", () => {
+  const client = { IDENTITY_SIGN_IN_CLIENT_ID: "svc", IDENTITY_SIGN_IN_CLIENT_SECRET: "canary-secret" }
+  const origin = { GATEWAY_CONTROL_ORIGIN: "https://control.example.com" }
+  const read = (environment: Parameters<typeof Environment.read>[0]) =>
+    Result.map(Environment.read(environment), ({ oidcClient, unreadVariables }) => ({ oidcClient, unreadVariables }))
+
+  it("takes a client, and what members of groups may do", () => {
+    const environment = {
+      ...client,
+      ...origin,
+      IDENTITY_ISSUER: "https://login.example.com",
+      IDENTITY_SIGN_IN_GROUP_SCOPES: "cn=ops,dc=example=usage:read, keys:create; admins=*;",
+      IDENTITY_SIGN_IN_REQUESTED_SCOPES: "openid profile groups"
+    }
+    const found = Result.getOrThrow(read(environment))
+    assert.deepStrictEqual(found.unreadVariables, [])
+    assert.deepInclude(Option.getOrThrow(found.oidcClient), {
+      id: "svc",
+      groupsClaim: "groups",
+      requestedScopes: ["profile", "groups"],
+      scopesOfGroups: [
+        { group: "cn=ops,dc=example", scopes: ["usage:read", "keys:create"] },
+        { group: "admins", scopes: ["*"] }
+      ]
+    })
+  })
+
+  const wrong: ReadonlyArray<readonly [variable: string, Readonly<Record<string, string>>]> = [
+    ["IDENTITY_SIGN_IN_CLIENT_SECRET", { ...origin, IDENTITY_SIGN_IN_CLIENT_ID: "svc" }],
+    ["IDENTITY_SIGN_IN_CLIENT_ID", { ...origin, IDENTITY_SIGN_IN_CLIENT_SECRET: "canary-secret" }],
+    ["GATEWAY_CONTROL_ORIGIN", client],
+    ...["admins", "=*", "admins=", "admins=root", "admins=*,root"].map(
+      (groups) =>
+        ["IDENTITY_SIGN_IN_GROUP_SCOPES", { ...client, ...origin, IDENTITY_SIGN_IN_GROUP_SCOPES: groups }] as const
+    )
+  ]
+
+  it.each(wrong)("%s is refused in %o", (variable, environment) => {
+    const mistakes = Result.getFailure(read(environment))
+    assert.deepStrictEqual(
+      Option.getOrThrow(mistakes).map((mistake) => mistake.variable),
+      [variable]
+    )
+    assert.notInclude(JSON.stringify(mistakes), "canary")
+  })
+
+  it("says which variables have no effect without a client", () => {
+    const { unreadVariables } = Result.getOrThrow(read({ IDENTITY_SIGN_IN_GROUP_SCOPES: "a=*" }))
+    assert.deepStrictEqual(unreadVariables, [
+      { variable: "IDENTITY_SIGN_IN_GROUP_SCOPES", reason: "IDENTITY_SIGN_IN_CLIENT_ID is not set" }
+    ])
+  })
+})
+
 describe("GATEWAY_WORKERS", () => {
   const read = (value: string) =>
     Result.match(Environment.read({ GATEWAY_WORKERS: value }), {
@@ -178,7 +232,7 @@ describe("GATEWAY_WORKERS", () => {
 })
 
 describe("the limits that routes begin with", () => {
-  const limitsOf = (environment: Environment.Environment) =>
+  const limitsOf = (environment: Parameters<typeof Environment.read>[0]) =>
     Result.map(Environment.read(environment), ({ routeLimits }) => routeLimits)
 
   it("are those that the environment has", () => {

@@ -11,6 +11,7 @@ import * as ControlAuthentication from "../../src/control/operators/Authenticati
 import * as OpenApiDocument from "../../src/control/services/OpenApiDocument.ts"
 import * as StudioExport from "../../src/control/services/StudioExport.ts"
 import * as SessionCookie from "../../src/control/session/SessionCookie.ts"
+import * as ReturnPath from "../../src/control/sign-in/ReturnPath.ts"
 import * as Validation from "../../src/control/store/Validation.ts"
 import * as UpstreamUiCookies from "../../src/control/upstream-ui/UpstreamUiCookies.ts"
 import * as UpstreamUiPaths from "../../src/control/upstream-ui/UpstreamUiPaths.ts"
@@ -288,6 +289,7 @@ export const readers: ReadonlyArray<Reader> = [
   ofHead("identity tokens", ["src/gateway/auth/IdentityToken.ts", "src/identity/SignedToken.ts"], (text) =>
     IdentityToken.fromHeaders(["authorization", `Bearer ${text}.${text}.${text}`])
   ),
+  ofHead("paths to return to", ["src/control/sign-in/ReturnPath.ts"], (text) => ReturnPath.parse(`/admin-ui/${text}`)),
   ofHead("signed identities", ["src/gateway/auth/TrustedHeaders.ts"], (text) =>
     TrustedHeaders.verify(
       [TrustedHeaders.identityHeader, text, TrustedHeaders.signatureHeader, text],

@@ -35,6 +35,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
     [
       "src/control/http/RequestDecoding.ts",
       "src/control/keys/KeyGuardrails.ts",
+      "src/control/sign-in/OidcProvider.ts",
       "src/guardrails/StreamTest.ts",
       "src/gateway/request/LenientBody.ts",
       "src/gateway/forward/BufferedResponse.ts",
@@ -63,6 +64,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/journal/Recovery.ts",
       "layers/workers/WorkersMetrics.ts",
       "src/control/policies/PolicyLayers.ts",
+      "src/control/sign-in/PendingSignIn.ts",
       "src/gateway/limits/LimitsScripts.ts",
       "src/state/limits/CounterMarks.ts",
       "src/state/limits/CounterReadings.ts",

@@ -17,6 +17,12 @@ export const SignedIn = Schema.Struct({
 })
 export type SignedIn = typeof SignedIn.Type
 
+/** The cookie of a pending sign-in contains it, and browsers drop cookies above 4,096 bytes. */
+const maxReturnToLength = 1024
+
+/** A parameter of the identity provider's answer. */
+const Answered = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4096)))
+
 const proof = ["cross_origin_request", "missing_csrf_header", "invalid_request", "store_unavailable"] as const
 
 export const SessionApi = HttpApiGroup.make("session")
@@ -50,7 +56,38 @@ export const SessionApi = HttpApiGroup.make("session")
       error: refusals(...proof)
     })
       .annotate(OpenApi.Summary, "Sign out")
-      .annotate(OpenApi.Description, "Ends the session in all processes. Without a session it changes nothing.")
+      .annotate(OpenApi.Description, "Ends the session in all processes. Without a session it changes nothing."),
+    HttpApiEndpoint.get("oidc", "/oidc", {
+      query: { return_to: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maxReturnToLength))) },
+      success: HttpApiSchema.Empty(303),
+      error: refusals("not_found", "invalid_request", "identity_provider_unavailable", "store_unavailable")
+    })
+      .annotate(OpenApi.Summary, "Sign in at the identity provider")
+      .annotate(
+        OpenApi.Description,
+        "Redirects the browser to the identity provider. After the sign-in it arrives at `return_to`, a path below `/admin-ui`."
+      ),
+    HttpApiEndpoint.get("oidcCallback", "/oidc/callback", {
+      query: {
+        state: Answered,
+        code: Answered,
+        error: Answered,
+        iss: Answered
+      },
+      success: HttpApiSchema.Empty(303),
+      error: refusals(
+        "not_found",
+        "invalid_request",
+        "invalid_sign_in",
+        "invalid_identity_token",
+        "sign_in_refused",
+        "too_many_operator_tokens",
+        "identity_provider_unavailable",
+        "store_unavailable"
+      )
+    })
+      .annotate(OpenApi.Summary, "Return from the identity provider")
+      .annotate(OpenApi.Description, "The identity provider sends browsers here. Sets the session cookie.")
   )
   .middleware(RequestDecoding)
   .prefix("/session")

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
+import { OidcSignIn } from "../sign-in/OidcSignIn.ts"
 import { SignIn } from "../sign-in/SignIn.ts"
 
 export const layer = HttpApiBuilder.group(
@@ -8,10 +9,13 @@ export const layer = HttpApiBuilder.group(
   "session",
   Effect.fn(function* (handlers) {
     const { show, signIn, signOut } = yield* SignIn
+    const oidc = yield* OidcSignIn
     return handlers.handleAll({
       create: ({ payload }) => signIn(payload.token),
       show: () => show,
-      end: () => signOut
+      end: () => signOut,
+      oidc: ({ query }) => oidc.start(query.return_to),
+      oidcCallback: ({ query }) => oidc.finish(query)
     })
   })
 )

@@ -1,6 +1,5 @@
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import type { RawHeaders } from "../../http/Headers.ts"
-import type { IdentityProvider } from "../../identity/IdentityProvider.ts"
 import * as IssuerKeys from "../../identity/IssuerKeys.ts"
 import type { KeySet } from "../../identity/KeySet.ts"
 import * as SignedToken from "../../identity/SignedToken.ts"
@@ -32,15 +31,7 @@ export class IdentityVerifier extends Context.Service<
       const egress = yield* Egress
       const scope = yield* Effect.scope
       const tokens = new TokenCache()
-      let issuer: { readonly provider: string; readonly keys: IssuerKeys.IssuerKeys } | undefined
-
-      const issuerKeysOf = (provider: IdentityProvider): IssuerKeys.IssuerKeys => {
-        const cacheKey = `${provider.discoveryUrl} ${provider.issuer} ${provider.keysTtlMs}`
-        if (issuer?.provider !== cacheKey) {
-          issuer = { provider: cacheKey, keys: IssuerKeys.make(provider, egress, scope) }
-        }
-        return issuer.keys
-      }
+      const issuerKeysOf = IssuerKeys.makeCurrent(egress, scope)
 
       return IdentityVerifier.of({
         verifySync: (headers, callerAuth, now) => {

@@ -158,6 +158,16 @@ suite("Signing in", (it) => {
     })
   )
 
+  it.effect("at an identity provider is not there until it is configured, which is said", () =>
+    Effect.gen(function* () {
+      for (const at of ["/oidc", "/oidc/callback?code=x&state=y"]) {
+        const answer = yield* call("GET", path + at, { authorization: null })
+        assert.deepStrictEqual(refusalOf(answer), { status: 404, code: "not_found", param: null })
+        assert.include(answer.text, "IDENTITY_SIGN_IN_CLIENT_ID")
+      }
+    })
+  )
+
   it.effect("ends when it is signed out, in all processes", () =>
     Effect.gen(function* () {
       const { cookie, page } = yield* signIn(operatorToken)
