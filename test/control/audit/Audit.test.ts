@@ -454,7 +454,8 @@ it("nothing in src/control writes around it, but the first token and the notes o
     "keys/KeyAuthentication.ts: UPDATE api_keys",
     "operators/OperatorTokens.ts: INSERT INTO operator_tokens",
     "operators/OperatorTokens.ts: UPDATE operator_tokens",
-    "session/Sessions.ts: UPDATE operator_sessions"
+    "session/Sessions.ts: UPDATE operator_sessions",
+    "session/Sessions.ts: UPDATE operator_tokens"
   ])
 })
 
