@@ -75,7 +75,9 @@ suite("The documentation's examples", (it) => {
         })
       )
       assert.isAtLeast(examples.length, 12)
-      for (const { example, method, path } of examples) {
+      // These name a token and a hash, which every installation has its own of.
+      const own = ["/admin-ui/session", "/admin-ui/admin/model-prices/import"]
+      for (const { example, method, path } of examples.filter(({ path }) => !own.includes(path))) {
         const place = path
           .replace("{model}", "claude-*")
           .replace("{route_id}", path.includes("family-a") ? "chat-completions" : "messages")
