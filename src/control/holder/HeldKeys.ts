@@ -39,7 +39,7 @@ type Failure = StoreFailure | Refused<"not_found">
 type UsageFailure = StoreFailure | Refused<"invalid_usage_query">
 
 /**
- * What the holder of a gateway key sees. The key of every query is the one that authenticated the request, and no
+ * Reads for the holder of a gateway key what concerns this key. The key of every query is the one that authenticated the request, and no
  * parameter names another one.
  */
 export class HeldKeys extends Context.Service<
@@ -77,8 +77,8 @@ export class HeldKeys extends Context.Service<
 
 const maxModels = 1000
 
-/** Leaves operators one of the places in which lost counters are restored. */
-const limitReads = { maxTotal: 2, maxPerCaller: 1, maxWait: "5 seconds" } as const
+/** Leaves operators one of the places for usage queries, and one of those in which lost counters are restored. */
+const reads = { maxTotal: 2, maxPerCaller: 1, maxWait: "5 seconds" } as const
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -89,7 +89,10 @@ const make = Effect.gen(function* () {
   const events = yield* UsageEvents
   const series = yield* UsageSeries
   const policies = PolicyState.make(sql)
-  const limitRead = yield* ConcurrencyLimit.make(limitReads)
+  const limit = yield* ConcurrencyLimit.make(reads)
+
+  const oneAtATime = <A, E, R>(keyId: string, read: Effect.Effect<A, E, R>) =>
+    limit.acquire(keyId).pipe(Effect.mapError(busy), Effect.andThen(read), Effect.scoped)
 
   const policyOf = Effect.fnUntraced(function* (id: string) {
     const key = yield* policies.key(id)
@@ -109,15 +112,14 @@ const make = Effect.gen(function* () {
 
   const limits = Effect.gen(function* () {
     const { keyId } = yield* KeyHolder
-    yield* limitRead.acquire(keyId).pipe(Effect.mapError(busy))
-    const all = yield* states.ofKey(keyId)
+    const all = yield* oneAtATime(keyId, states.ofKey(keyId))
     return {
       limits: all.filter(({ scope }) => scope === "key"),
       shared: all
         .filter(({ scope }) => scope !== "key")
         .map((limit) => ({ ...limit, full: limit.share === null ? null : limit.share >= 1 }))
     }
-  }).pipe(Effect.scoped, Effect.withSpan("HeldKeys.limits"))
+  }).pipe(Effect.withSpan("HeldKeys.limits"))
 
   const models = Effect.gen(function* () {
     const { keyId } = yield* KeyHolder
@@ -149,7 +151,7 @@ const make = Effect.gen(function* () {
 
   const requests = Effect.fn("HeldKeys.requests")(function* (query: HeldRequestsQuery) {
     const { keyId } = yield* KeyHolder
-    const page = yield* events.page({ ...query, key_id: keyId }).pipe(asCaller(keyId))
+    const page = yield* oneAtATime(keyId, events.page({ ...query, key_id: keyId }).pipe(asCaller(keyId)))
     const failed = page.rows.filter(({ status }) => status === "failure")
     const checks = failed.length === 0 ? [] : yield* toStoreFailures(checksOf(keyId, failed))
     const checkOf = new Map(checks.map(({ check, id }) => [id, check]))
@@ -197,10 +199,11 @@ const make = Effect.gen(function* () {
     usage: Effect.fn("HeldKeys.usage")(function* ({ interval, ...filter }: HeldUsageQuery) {
       const { keyId } = yield* KeyHolder
       const query = { ...filter, key_id: keyId }
-      return yield* Effect.all({
+      const read = Effect.all({
         summary: usage.summary(query),
         buckets: interval === undefined ? Effect.succeed([]) : series.read({ ...query, interval })
-      }).pipe(asCaller(keyId))
+      })
+      return yield* oneAtATime(keyId, read.pipe(asCaller(keyId)))
     })
   })
 })
@@ -219,8 +222,8 @@ const busy = ({ whose }: ConcurrencyLimit.ConcurrencyLimitReached): Refused<"sto
   new ControlError(
     "store_unavailable",
     whose === "caller"
-      ? "The limits of this key are still being read for another request. Send one at a time."
-      : "The limits of too many keys are being read. Try again shortly."
+      ? "The limits or the usage of this key are still being read for another request. Send one at a time."
+      : "The limits and the usage of too many keys are being read. Try again shortly."
   )
 
 const goneKey = new ControlError("not_found", "The key does not exist any more.")

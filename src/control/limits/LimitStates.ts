@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Array as Arr, Context, DateTime, Effect, Layer } from "effect"
 import { layerName, type PolicyLayer } from "../../policy/PolicyLayer.ts"
 import { Database } from "../../services/Database.ts"
 import type { Redis, RedisError } from "../../services/Redis.ts"
@@ -65,9 +65,9 @@ const make = Effect.gen(function* () {
     ).pipe(Effect.provide(context), orUnavailable)
     const restored = restoring ? yield* restore(readings.filter(({ known }) => !known)) : new Map()
     const owners = counting.flatMap((one) => one.scope.meters.map(() => one))
-    return readings
-      .map((reading, index) => toLimitState(owners[index]!, reading, restored.get(reading.meter.key), millis))
-      .sort(byNearness)
+    return Arr.zipWith(owners, readings, (owner, reading) =>
+      toLimitState(owner, reading, restored.get(reading.meter.key), millis)
+    ).sort(byNearness)
   })
 
   const shared = (layers: ReadonlyArray<PolicyLayer>, now: DateTime.Utc): ReadonlyArray<NamedLimits> =>

@@ -20,7 +20,7 @@ export interface NamedKey {
 /** Reading this many keys, their policies and their counters takes a fraction of a second. */
 export const keysPerPage = 500
 
-/** Of more layers with shared limits, only these are read. */
+/** The most layers with shared limits that are read. */
 const maxSharingLayers = 1000
 
 /** Reads keys and policy layers that have limits. */

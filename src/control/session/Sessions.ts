@@ -6,7 +6,7 @@ import * as Secret from "../../state/Secret.ts"
 import { Timestamp } from "../api/schema/Fields.ts"
 import { Scope } from "../api/schema/Security.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
-import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as SecretLookUps from "../store/SecretLookUps.ts"
 import { lifetime } from "./PresentedSession.ts"
 import { isSessionValue } from "./SessionCookie.ts"
@@ -82,17 +82,19 @@ export const insertSession = Effect.fnUntraced(function* (session: {
     WHERE coalesce(token_id, key_id) = ${session.tokenId ?? session.keyId} ORDER BY used_at DESC OFFSET ${maxPerOwner - 1})`
   yield* write`DELETE FROM operator_sessions WHERE id IN (SELECT id FROM operator_sessions
     WHERE (key_id IS NULL) = ${session.keyId === null} ORDER BY used_at DESC OFFSET ${maxPerKind - 1})`
-  const [row] = yield* write<{ readonly id: string }>`INSERT INTO operator_sessions ${write.insert({
-    session_hash: Secret.digest(value),
-    token_id: session.tokenId,
-    key_id: session.keyId,
-    secret_hash: session.secretHash,
-    created_at: DateTime.toDateUtc(now),
-    used_at: DateTime.toDateUtc(now),
-    expires_at: DateTime.toDateUtc(DateTime.addDuration(now, lifetime)),
-    ends_at: session.endsAt && DateTime.toDateUtc(session.endsAt)
-  })} RETURNING id`
-  return { id: row?.id ?? "", value }
+  const { id } = yield* idRows.only(
+    write`INSERT INTO operator_sessions ${write.insert({
+      session_hash: Secret.digest(value),
+      token_id: session.tokenId,
+      key_id: session.keyId,
+      secret_hash: session.secretHash,
+      created_at: DateTime.toDateUtc(now),
+      used_at: DateTime.toDateUtc(now),
+      expires_at: DateTime.toDateUtc(DateTime.addDuration(now, lifetime)),
+      ends_at: session.endsAt && DateTime.toDateUtc(session.endsAt)
+    })} RETURNING id`
+  )
+  return { id, value }
 })
 
 const make = Effect.gen(function* () {
@@ -185,6 +187,7 @@ const Row = Schema.Struct({
   used_at: Schema.DateTimeUtcFromDate,
   ends_at: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
+const idRows = computedRows(Schema.Struct({ id: Schema.String }))
 const sessionRows = storedRows(Row, { table: "operator_sessions", key: ["id"] })
 const isScope = Schema.is(Scope)
 

@@ -218,7 +218,7 @@ Metered.suite("The holder's view", (it) => {
       for (const secret of [key.raw, raw]) {
         assert.strictEqual((yield* gateway.ask(Metered.chatOf({ ...key, raw: secret }))).status, 200)
       }
-      // Who has only the replaced secret, which may have leaked, cannot take the key over.
+      // A thief who has only the replaced secret, which may have leaked, cannot take the key over.
       assert.deepInclude(refusalOf(yield* rotate(key.raw)), { status: 403, code: "rotation_forbidden" })
       const [event] = [
         yield* ok("GET", `${admin}/audit-events?target_id=${key.id}&action=keys:rotate_by_holder`)
