@@ -180,7 +180,7 @@ const readSettings = (variables: Variables) => {
     controlAddress: variables.address("GATEWAY_CONTROL_BIND_ADDR", 8081),
     /** Host names that browsers may use for pages of the control listener that need no token. */
     controlHosts: variables.withDefault("GATEWAY_CONTROL_HOSTS", Kinds.HostNames, []),
-    /** Where browsers reach the control listener. With https, their session cookies are restricted to TLS. */
+    /** The origin at which browsers reach the control listener. With https, their session cookies are restricted to TLS. */
     controlOrigin,
     /** Operators with a browser may sign in at the identity provider. */
     oidcClient,

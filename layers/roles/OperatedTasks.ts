@@ -10,7 +10,7 @@ import * as Messaging from "./Messaging.ts"
 import * as Status from "./Status.ts"
 import * as TaskSources from "./TaskSources.ts"
 
-/** What the tasks of a process with an operator API have. */
+/** The layers that tasks add to a process with an operator API. */
 export interface OperatedTasks {
   /** Runs beside the gateway. */
   readonly program: Layer.Layer<never, unknown, Redis>

@@ -9,7 +9,7 @@ export interface Occurrences {
   readonly latest: ReadonlyArray<Detail>
 }
 
-/** What happened in a topic within some time, by kind. `count` minus the length of `latest` were left out. */
+/** A digest has the occurrences of a topic within some time, by kind. `count` minus the length of `latest` were left out. */
 export type Digest = Readonly<Record<string, Occurrences>>
 
 export const empty: Digest = {}

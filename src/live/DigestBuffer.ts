@@ -8,11 +8,11 @@ interface Ring {
   readonly latest: Array<Describe>
 }
 
-/** What happened in a topic since the last batch. Its size does not depend on how much happened. */
+/** Collects the occurrences of a topic since the last batch. Its size does not depend on how much happened. */
 export class DigestBuffer {
   readonly #most: number
   #rings = new Map<string, Ring>()
-  /** What could not be sent. It is older than what is in the rings. */
+  /** Occurrences that could not be sent. They are older than those in the rings. */
   #unsent: Digest.Digest = Digest.empty
 
   constructor(most: number) {

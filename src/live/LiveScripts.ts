@@ -6,7 +6,7 @@ import type { Reply, Script } from "../services/Redis.ts"
  * numbers of a topic that nobody followed for some time begin again, at a higher number.
  */
 
-/** What a renewal found. `began`: nobody followed the topic before, so there are no earlier batches. */
+/** The result of a renewal. `began`: nobody followed the topic before, so there are no earlier batches. */
 export interface Renewal {
   readonly began: boolean
   readonly number: number

@@ -1,4 +1,4 @@
-/** What an operator can follow while it happens. */
+/** The topics that an operator can follow. */
 export const topics = ["requests", "limits", "configuration", "tasks", "dead_letters", "queues", "workers"] as const
 export type Topic = (typeof topics)[number]
 

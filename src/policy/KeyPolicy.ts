@@ -9,7 +9,7 @@ const Hour = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 }))
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256))
 
 /**
- * What happens to a request whose model has no price, from lenient to strict. `flat` charges $0.01, `dearest` charges
+ * The treatment of a request whose model has no price, from lenient to strict. `flat` charges $0.01, `dearest` charges
  * the highest prices of the price list and at least $0.01, `refuse` refuses the request.
  */
 const UnpricedModels = Schema.Literals(["flat", "dearest", "refuse"])

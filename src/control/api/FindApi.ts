@@ -30,7 +30,7 @@ export const Found = Schema.Struct({
 export type Found = typeof Found.Type
 
 /**
- * Whether the things of a kind were searched. `since`: older ones are not kept. `not_allowed`: the token lacks the scopes
+ * Says whether the things of a kind were searched. `since`: older ones are not kept. `not_allowed`: the token lacks the scopes
  * that `detail` names. `not_here`: this process does not have them. `failed`: their store did not respond.
  */
 export const Searched = Schema.Struct({

@@ -7,7 +7,7 @@ import type { FindSource } from "./FindSource.ts"
 
 const most = 5
 
-/** What PostgreSQL has. Each statement reads an index. */
+/** Finds what is stored in PostgreSQL. Each statement reads an index. */
 export const make = (sql: SqlClient): ReadonlyArray<FindSource> => {
   const source = (
     kind: FindSource["kind"],

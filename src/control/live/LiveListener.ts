@@ -4,7 +4,7 @@ import * as Digest from "../../live/Digest.ts"
 import type { Topic } from "../../live/Topics.ts"
 import * as LivePosition from "./LivePosition.ts"
 
-/** What happened in each topic since the last delivery. All listeners share one delivery, and the frames of it. */
+/** A delivery has the occurrences of each topic since the last one. All listeners share one delivery, and the frames of it. */
 export class Delivery {
   readonly digests: ReadonlyMap<Topic, Digest.Digest>
   readonly #frames = new Map<string, string>()

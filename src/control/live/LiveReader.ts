@@ -11,7 +11,7 @@ interface Batch {
   readonly digest: Digest.Digest
 }
 
-/** What was read of a topic in one turn. */
+/** The batches of a topic that one turn has read. */
 interface News {
   readonly topic: Topic
   number: number

@@ -24,12 +24,12 @@ export const authenticate = Effect.gen(function* () {
   return owner._tag === "OperatorToken" ? { tokenId: owner.id, scopes, ...callerOf(headers) } : yield* noToken
 })
 
-/** What `findSession` needs. Other parts of the layer's context must not replace those of a request. */
+/** Returns the services of `findSession`. Other parts of the layer's context must not replace those of a request. */
 export const sessionServices = Effect.gen(function* () {
   return Context.make(Sessions, yield* Sessions).pipe(Context.add(ControlOrigin, yield* ControlOrigin))
 })
 
-/** What `authenticate` needs. */
+/** Returns the services of `authenticate`. */
 export const authenticationServices = Effect.gen(function* () {
   return Context.add(yield* sessionServices, OperatorTokens, yield* OperatorTokens)
 })
@@ -70,7 +70,7 @@ export const findToken = Effect.fnUntraced(function* (token: Redacted.Redacted) 
   return presented.value
 })
 
-/** What audit events say of a caller beside the token. */
+/** Returns what audit events record of a caller beside the token. */
 export const callerOf = (headers: Headers.Headers) => ({
   ip: clientAddressOf(headers),
   userAgent: headers["user-agent"]?.slice(0, maxUserAgentLength) ?? null

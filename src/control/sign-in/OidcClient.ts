@@ -7,7 +7,7 @@ export interface OidcClient {
   readonly secret: Redacted.Redacted
   /** The claim of the id token that lists the person's groups. */
   readonly groupsClaim: string
-  /** What members of a group may do. Other people may not sign in. */
+  /** The scopes of the members of each group. Other people may not sign in. */
   readonly scopesOfGroups: ReadonlyArray<{ readonly group: string; readonly scopes: ReadonlyArray<Scope> }>
   /** OAuth scopes that are requested beside `openid`, such as one that adds the groups to the token. */
   readonly requestedScopes: ReadonlyArray<string>

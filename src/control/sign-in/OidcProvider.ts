@@ -15,7 +15,7 @@ export interface OidcProvider extends IdentityProvider {
   readonly skewMs: number
 }
 
-/** What one sign-in and the identity provider tell each other. */
+/** The parameters that one sign-in and the identity provider exchange. */
 export interface Proofs {
   readonly nonce: string
   readonly redirectUri: string

@@ -43,7 +43,7 @@ export const fromCookie = (key: SigningKey, cookie: string): Option.Option<Pendi
 /** The id token repeats the nonce, so that it belongs to this sign-in. */
 export const nonceOf = (key: SigningKey, { state }: PendingSignIn): string => mac(key, "nonce", state)
 
-/** Who has intercepted the code cannot exchange it without the verifier (PKCE), which no browser ever sees. */
+/** A thief of the code cannot exchange it without the verifier (PKCE), which no browser ever sees. */
 export const verifierOf = (key: SigningKey, { state }: PendingSignIn): string => mac(key, "verifier", state)
 
 export const challengeOf = (verifier: string): string => createHash("sha256").update(verifier).digest("base64url")

@@ -106,5 +106,5 @@ const amountOf = ({ unit }: Meter, units: number): number => (unit === "nanos" ?
 /** More crossings than these are told without a comparison with those of other processes. */
 const mostWaiting = 128
 
-/** What this process remembers, so that it does not ask Redis for each refused request. */
+/** The most crossings that this process remembers, so that it does not ask Redis for each refused request. */
 const mostNoted = 5_000

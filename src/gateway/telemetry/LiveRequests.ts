@@ -10,7 +10,7 @@ import type { RequestOutcome } from "./RequestOutcome.ts"
 export const kindOf = ({ error, upstreamMs }: RequestOutcome): "ended" | "refused" =>
   error !== undefined && upstreamMs === undefined ? "refused" : "ended"
 
-/** What operators see of a request that has started. The key is often known by the time that this is called. */
+/** Describes a request that has started. The key is often known by the time that this is called. */
 export const describeStart = (
   request: Request,
   target: RoutedRequest | undefined,

@@ -65,7 +65,7 @@ export const DeadLetterRecord = Schema.Struct({
   replay_unknown_at: Schema.optionalKey(N),
   /** The request or job that started the replay. */
   replay_unknown_by: Schema.optionalKey(N),
-  /** What became of the latest replay. Set only while the state is `replayed`. */
+  /** The outcome of the latest replay. Set only while the state is `replayed`. */
   replay_outcome: Schema.optionalKey(ReplayOutcome),
   /** The record that this record is an edit of. */
   edited_from: Schema.optionalKey(N),

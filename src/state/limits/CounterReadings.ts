@@ -4,7 +4,7 @@ import { redisKeysOf } from "./CounterKeys.ts"
 import { markStanding, standingLua } from "./CounterMarks.ts"
 import * as Meters from "./Meters.ts"
 
-/** What Redis knows about a meter. Amounts are in the unit of the meter. */
+/** The reading of one meter in Redis. Amounts are in the unit of the meter. */
 export interface CounterReading {
   readonly meter: Meters.Meter
   /** False if the counter was lost or was not begun. The requests that it should count are then unknown. */

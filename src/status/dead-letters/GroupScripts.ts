@@ -3,7 +3,7 @@ import type { Reply, Script } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 import * as OutcomeIndex from "./OutcomeIndex.ts"
 
-/** What the index knows of a group of open records. */
+/** A group of open records, as the index stores it. */
 export interface FoundGroup {
   readonly group: string
   readonly seq: string

@@ -1,7 +1,7 @@
 import type { Detail } from "../../live/Digest.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 
-/** What operators see of a new dead letter. The rest is in its record. */
+/** Describes a new dead letter to operators who follow them. The rest is in its record. */
 export const describe = (record: DeadLetterRecord): Detail => ({
   at: Date.parse(record.dead_lettered_at),
   dlq_id: record.dlq_id,

@@ -1,7 +1,7 @@
 import * as Index from "./DeadLetterIndex.ts"
 
 /**
- * What became of replayed messages, in Redis.
+ * Keeps the outcomes of replayed messages in Redis.
  *
  * - `…record:<id>`: `outcome` is `handled` or `failed_again`, and is about the replay at `outcome_of`. `early…`: the next
  *   dead letter of a replay that is not settled yet.

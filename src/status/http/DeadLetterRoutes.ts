@@ -211,7 +211,7 @@ const deadLetterDetail = Effect.fnUntraced(function* (
   })
 })
 
-/** What became of the edited message. `null` if its record is not in the index any more. */
+/** The outcome of the edited message. `null` if its record is not in the index any more. */
 const replacementOf = (record: DeadLetterRecord | undefined) =>
   record === undefined
     ? null

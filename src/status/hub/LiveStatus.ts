@@ -2,7 +2,7 @@ import type { Detail } from "../../live/Digest.ts"
 import type { PublishedStatus } from "../../messaging/envelope/StatusEvent.ts"
 import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
 
-/** What operators see of a status while it happens. The rest is in the history of the task. */
+/** Describes a status to operators who follow tasks. The rest is in the history of the task. */
 export const describe = (event: PublishedStatus): Detail => ({
   at: Timestamp.toMillis(event.timestamp),
   task_id: event.task_id.slice(0, maxLength),

@@ -14,7 +14,7 @@ import { Broker } from "../../services/Broker.ts"
 import { DeadLetterStore, type RepairRefused } from "../dead-letters/DeadLetterStore.ts"
 import { ReplayError, type Replayed, replay } from "./Replay.ts"
 
-/** What a letter says after the edit: another payload in its envelope, or another envelope. */
+/** The content of a letter after the edit: another payload in its envelope, or another envelope. */
 export type Edit = { readonly payload: JsonObject } | { readonly body: JsonObject }
 
 /** The edited message is no valid envelope. Nothing was changed. */

@@ -46,7 +46,7 @@ export const Key = Schema.Struct({
   /** Until this time the key's previous secret also works. */
   previous_key_expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
-  /** Whether who holds the key may give it a new secret. */
+  /** True if the holder of the key may give it a new secret. */
   holder_rotation: Schema.Boolean,
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
   guardrail_policy: GuardrailPolicy,

@@ -5,7 +5,6 @@ import { limitFields } from "../../../policy/SharedLimits.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Cursor, Id, NextCursor, NextSortedCursor, PageLimit, SortedCursor, Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
-
 import { LimitRaise, NewLimitRaise } from "./LimitRaises.ts"
 
 /** Amounts are requests, tokens or US dollars, as `unit` says. */
@@ -16,7 +15,7 @@ export const LimitState = Schema.Struct({
   meter: Schema.Literals(limitFields),
   unit: Schema.Literals(["requests", "tokens", "usd"]),
   window: Schema.Literals(["minute", "day", "month"]),
-  /** Whose usage the limit counts: that of one key, or that of all keys under a policy layer. */
+  /** The limit counts the usage of one key, or that of all keys under a policy layer. */
   scope: Schema.Literals([...LayerKind.literals, "key"]),
   scope_id: Schema.NullOr(Schema.String),
   /** The name of the key or of the layer, for people. */

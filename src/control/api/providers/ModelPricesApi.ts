@@ -42,7 +42,7 @@ export type PriceField = typeof PriceField.Type
 export const BookPrice = Schema.Struct({
   model: Schema.String,
   vendor: Schema.String,
-  /** What the four prices do not say, such as a higher price of long prompts. */
+  /** A remark on what the four prices leave out, such as a higher price of long prompts. */
   note: Schema.NullOr(Schema.String),
   status: Schema.Literals(["new", "changed", "same"]),
   ...prices.fields,
