@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Clock, Effect, Option, Result, Schema } from "effect"
+import { Clock, Effect, Option, Record, Result, Schema, Struct } from "effect"
 import * as BatchEnvelope from "../../messaging/envelope/BatchEnvelope.ts"
 import { encode, isJsonObject, type JsonObject, parse } from "../../messaging/envelope/Envelope.ts"
 import type { EnvelopeError, Mistake } from "../../messaging/envelope/Errors.ts"
@@ -189,16 +189,9 @@ const fieldIn = (at: string, field: string): string => {
 }
 
 const recordOf = (record: DeadLetterRecord, content: Uint8Array, taskId: string | null): DeadLetterRecord => {
-  const { archive: _, replaced_at: __, replaced_by: ___, replay_outcome: ____, ...kept } = record
-  const { content_encoding: _____, ...properties } = record.properties ?? {}
-  const {
-    [RetryHeaders.replayedFromDlq]: ______,
-    [RetryHeaders.replayedLetter]: _______,
-    [RetryHeaders.replayedAt]: ________,
-    ...headers
-  } = record.headers
+  const headers = Record.filter(record.headers, (_, name) => !ofReplays.has(name))
   return {
-    ...kept,
+    ...Struct.omit(record, ["archive", "replaced_at", "replaced_by", "replay_outcome"]),
     dlq_id: createHash("sha256").update(`${record.dlq_id} edited `).update(content).digest("hex"),
     edited_from: record.dlq_id,
     task_id: taskId ?? record.task_id,
@@ -209,6 +202,12 @@ const recordOf = (record: DeadLetterRecord, content: Uint8Array, taskId: string 
     replay_count: 0,
     replayed_at: null,
     replay_target_queue_name: null,
-    properties
+    properties: Struct.omit(record.properties ?? {}, ["content_encoding"])
   }
 }
+
+const ofReplays: ReadonlySet<string> = new Set([
+  RetryHeaders.replayedFromDlq,
+  RetryHeaders.replayedLetter,
+  RetryHeaders.replayedAt
+])
