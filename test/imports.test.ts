@@ -10,6 +10,8 @@ interface Area {
   readonly rooms: ReadonlyArray<string>
 }
 
+const page = (name: string) => `pages/${name}`
+
 const shared = ["src/services", "src/policy", "src/http", "src/state", "src/process", "src/live", "src/identity"]
 
 const areas: ReadonlyArray<Area> = [
@@ -69,6 +71,19 @@ const areas: ReadonlyArray<Area> = [
   { path: "src/example", may: ["src/messaging", "src/tasks"], rooms: ["."] },
   { path: "src/index.ts", may: ["src/tasks"], rooms: ["."] },
   {
+    path: "src/portal",
+    // their types alone
+    may: ["src/control/api", "src/policy", "src/state", "src/messaging", "src/status", "src/graph"],
+    rooms: [
+      ...["theme", "api", "address", "sign-in"],
+      ...["shared/words", "shared/charts", "shared/page", "shared/table", "shared/dialogs", "app"],
+      ...["home", "requests", "usage", "limits", "board", "tasks", "dead-letters", "keys", "projects"].map(page),
+      ...["policies", "guardrails", "models", "routing", "upstreams", "services", "studio", "audit"].map(page),
+      ...["configuration", "operators", "settings", "system", "my"].map(page),
+      "."
+    ]
+  },
+  {
     path: "layers",
     may: ["src", "migrations"],
     rooms: [
@@ -123,6 +138,16 @@ describe("the rooms", () => {
       return length > (room === "src/policy" ? mostRules : mostFiles)
     })
     assert.deepStrictEqual(crowded, [])
+  })
+})
+
+describe("the portal", () => {
+  it("loads nothing of the server: the types of its API are enough", () => {
+    const loaded = files
+      .filter(({ file }) => isIn("src/portal", file))
+      .flatMap(({ file, loads }) => targetsOf({ file, imports: loads }))
+      .filter((target) => !isIn("src/portal", target))
+    assert.deepStrictEqual([...new Set(loaded)], [])
   })
 })
 
@@ -284,7 +309,7 @@ function circles(sources: ReadonlyArray<Pick<Source, "file" | "imports">>): Read
 
 function sources(root: string): ReadonlyArray<Source> {
   return readdirSync(root, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => {
       const file = join(root, name)
       const text = readFileSync(file, "utf8")

@@ -1,0 +1,45 @@
+import { MantineProvider } from "@mantine/core"
+import { Notifications } from "@mantine/notifications"
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
+import { RouterProvider } from "@tanstack/react-router"
+import "@mantine/core/styles.css"
+import "@mantine/notifications/styles.css"
+import "@mantine/spotlight/styles.css"
+import { ApiError } from "./api/ApiError.ts"
+import { nonce } from "./api/installation.ts"
+import { useLiveConnection } from "./api/live.ts"
+import type { SignedIn } from "./api/session.ts"
+import "./theme/mantine.css"
+import { router } from "./router.tsx"
+import { theme, variables } from "./theme/theme.ts"
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 15_000,
+      // an answer that says no says it again
+      retry: (failures, error) =>
+        failures < 2 && !(error instanceof ApiError && error.status > 0 && error.status < 500),
+      refetchOnWindowFocus: true
+    }
+  }
+})
+
+const App = ({ who }: { readonly who: SignedIn }) => {
+  useLiveConnection(who.scopes)
+  return (
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={variables}
+      defaultColorScheme="auto"
+      getStyleNonce={() => nonce ?? ""}
+    >
+      <QueryClientProvider client={queries}>
+        <Notifications position="bottom-right" limit={4} autoClose={6_000} />
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  )
+}
+
+export default App

@@ -1,0 +1,40 @@
+import { useSyncExternalStore } from "react"
+
+/** One timer for each interval, however many components show a time. It rests while the tab is hidden. */
+interface Ticker {
+  now: number
+  timer: number | undefined
+  readonly listeners: Set<() => void>
+}
+
+const tickers = new Map<number, Ticker>()
+
+const tickerOf = (everyMs: number): Ticker => {
+  const found = tickers.get(everyMs)
+  if (found !== undefined) return found
+  const made: Ticker = { now: Date.now(), timer: undefined, listeners: new Set() }
+  tickers.set(everyMs, made)
+  return made
+}
+
+/** Returns the time, and draws the component again every so often. */
+export const useNow = (everyMs: number): number => {
+  const ticker = tickerOf(everyMs)
+  return useSyncExternalStore(
+    (listener) => {
+      ticker.listeners.add(listener)
+      ticker.timer ??= window.setInterval(() => {
+        if (document.hidden) return
+        ticker.now = Date.now()
+        for (const each of ticker.listeners) each()
+      }, everyMs)
+      return () => {
+        ticker.listeners.delete(listener)
+        if (ticker.listeners.size > 0) return
+        window.clearInterval(ticker.timer)
+        ticker.timer = undefined
+      }
+    },
+    () => ticker.now
+  )
+}

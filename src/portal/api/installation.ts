@@ -1,0 +1,24 @@
+/** What the server says of itself in the page, before anybody has signed in. */
+export interface Installation {
+  /** The name of the environment, such as `production` (`SVC_ENVIRONMENT`). */
+  readonly environment: string | null
+  readonly version: string | null
+  /** True where operators can sign in at an identity provider. */
+  readonly oidc: boolean
+  /** True if the browser sent a session cookie with the request for the page. */
+  readonly session: boolean
+  /** True on the listener that serves holders of keys alone. */
+  readonly holders_only: boolean
+}
+
+const absent: Installation = { environment: null, version: null, oidc: false, session: false, holders_only: false }
+
+const read = (): Installation => {
+  const text = document.getElementById("installation")?.textContent ?? ""
+  return text === "" ? absent : { ...absent, ...JSON.parse(text) }
+}
+
+export const installation = read()
+
+/** The nonce that the content security policy asks of styles which scripts add. */
+export const nonce = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce

@@ -1,0 +1,202 @@
+import { useQueryClient } from "@tanstack/react-query"
+import { useEffect, useEffectEvent, useSyncExternalStore } from "react"
+import { allows, readSession } from "./session.ts"
+
+export type LiveTopic = "requests" | "limits" | "configuration" | "tasks" | "dead_letters" | "queues" | "workers"
+
+/** What happened since the last event: all are counted, and the latest are described. */
+export interface Digest {
+  readonly count: number
+  readonly latest: ReadonlyArray<Readonly<Record<string, unknown>>>
+}
+
+/** By topic and kind, such as `{"requests": {"ended": {…}}}`. At most four come in a second. */
+export type LiveEvent = Partial<Record<LiveTopic, Readonly<Record<string, Digest>>>>
+
+/**
+ * - `live`: events arrive.
+ * - `paused`: the tab is hidden, or the person has paused.
+ * - `reconnecting`: the connection was lost; what is missed arrives with the next one.
+ * - `off`: no topic is open to the token.
+ */
+export type LiveState = "live" | "paused" | "reconnecting" | "off"
+
+/** What the tab with the connection tells the other tabs. */
+type Told =
+  | { readonly kind: "event"; readonly id: string; readonly event: LiveEvent }
+  | { readonly kind: "reset"; readonly topics: ReadonlyArray<LiveTopic> }
+  | { readonly kind: "state"; readonly state: LiveState }
+
+type Listener = (told: Exclude<Told, { readonly kind: "state" }>) => void
+
+const topicScopes = ["usage:read", "audit:read", "tasks:read", "tasks:operate"]
+const retryMs = 3_000
+
+/**
+ * One connection for all tabs of the browser. The tab that holds the lock has it, and tells the others what it hears.
+ * A hidden tab gives the lock away; the next one goes on after the last event, so that nothing is shown twice.
+ */
+class LiveConnection {
+  state: LiveState = "off"
+  readonly stateListeners = new Set<() => void>()
+  readonly listeners = new Set<Listener>()
+  private readonly channel = new BroadcastChannel("svc-live")
+  private lastId: string | undefined
+  private isPausedByPerson = false
+  private release: (() => void) | undefined
+  private source: EventSource | undefined
+
+  start(scopes: ReadonlyArray<string>): () => void {
+    if (!allows(scopes, topicScopes)) return () => {}
+    this.channel.onmessage = ({ data }: MessageEvent<Told>) => this.take(data)
+    const follow = () => (document.hidden || this.isPausedByPerson ? this.stop("paused") : this.compete())
+    document.addEventListener("visibilitychange", follow)
+    this.toggle = () => {
+      this.isPausedByPerson = !this.isPausedByPerson
+      follow()
+    }
+    follow()
+    return () => {
+      document.removeEventListener("visibilitychange", follow)
+      this.stop("off")
+    }
+  }
+
+  toggle = (): void => {}
+
+  private become(state: LiveState): void {
+    if (this.state === state) return
+    this.state = state
+    for (const listener of this.stateListeners) listener()
+  }
+
+  private stop(state: LiveState): void {
+    this.release?.()
+    this.release = undefined
+    this.become(state)
+  }
+
+  /** Waits for the lock of the connection. Until then another tab has it and tells what it hears. */
+  private compete(): void {
+    if (this.release !== undefined) return
+    const waiting = new AbortController()
+    let giveBack = () => {}
+    const held = new Promise<void>((resolve) => {
+      giveBack = resolve
+    })
+    this.release = () => {
+      waiting.abort()
+      this.source?.close()
+      this.source = undefined
+      giveBack()
+    }
+    this.become("live")
+    const hold = async () => {
+      this.connect()
+      await held
+    }
+    navigator.locks.request("svc-live", { signal: waiting.signal }, hold).catch(() => {
+      // the tab was hidden before it got the lock
+    })
+  }
+
+  private connect(): void {
+    const resume = this.lastId === undefined ? "" : `?last_event_id=${encodeURIComponent(this.lastId)}`
+    const source = new EventSource(`/admin-ui/live${resume}`)
+    this.source = source
+    this.tell({ kind: "state", state: "reconnecting" })
+    source.onopen = () => this.tell({ kind: "state", state: "live" })
+    source.addEventListener("live", ({ data, lastEventId }) =>
+      this.tell({ kind: "event", id: lastEventId, event: JSON.parse(data) })
+    )
+    source.addEventListener("reset", ({ data }) => this.tell({ kind: "reset", topics: topicsOf(JSON.parse(data)) }))
+    source.addEventListener("end", () => void readSession())
+    source.onerror = () => {
+      this.tell({ kind: "state", state: "reconnecting" })
+      // the browser itself connects again unless the server refused, which it does while it starts and after a sign-out
+      if (source.readyState !== EventSource.CLOSED || this.source !== source) return
+      void readSession()
+      window.setTimeout(() => {
+        if (this.source === source) this.connect()
+      }, retryMs)
+    }
+  }
+
+  private tell(told: Told): void {
+    this.channel.postMessage(told)
+    this.take(told)
+  }
+
+  private take(told: Told): void {
+    if (told.kind === "event") this.lastId = told.id
+    if (document.hidden || this.isPausedByPerson) return
+    if (told.kind === "state") this.become(told.state)
+    else for (const listener of this.listeners) listener(told)
+  }
+}
+
+const topicsOf = (data: unknown): ReadonlyArray<LiveTopic> =>
+  typeof data === "object" && data !== null && "topics" in data && Array.isArray(data.topics) ? data.topics : []
+
+const connection = new LiveConnection()
+
+/** Follows what happens for as long as somebody is signed in. */
+export const useLiveConnection = (scopes: ReadonlyArray<string>): void => {
+  useEffect(() => connection.start(scopes), [scopes])
+}
+
+export const useLiveState = (): LiveState =>
+  useSyncExternalStore(
+    (listener) => {
+      connection.stateListeners.add(listener)
+      return () => connection.stateListeners.delete(listener)
+    },
+    () => connection.state
+  )
+
+/** Pauses the live data, or goes on after the last event that was shown. */
+export const toggleLive = (): void => connection.toggle()
+
+/** Calls `onEvent` for what happens. After `onReset`, events are missing: read again what is shown. */
+export const useLive = (onEvent: (event: LiveEvent) => void, onReset: () => void = () => {}): void => {
+  const hear = useEffectEvent<Listener>((told) => (told.kind === "event" ? onEvent(told.event) : onReset()))
+  useEffect(() => {
+    const listener: Listener = (told) => hear(told)
+    connection.listeners.add(listener)
+    return () => {
+      connection.listeners.delete(listener)
+    }
+  }, [])
+}
+
+/**
+ * Reads again what `paths` name once something happens in a topic: at most every two seconds, and never before the last
+ * answer has arrived.
+ */
+export const useLiveRefresh = (topics: ReadonlyArray<LiveTopic>, paths: ReadonlyArray<string>): void => {
+  const client = useQueryClient()
+  const refresh = useEffectEvent(() => {
+    for (const path of paths) {
+      if (client.isFetching({ queryKey: [path] }) === 0) void client.invalidateQueries({ queryKey: [path] })
+    }
+  })
+  useEffect(() => {
+    let timer: number | undefined
+    const soon = () => {
+      timer ??= window.setTimeout(() => {
+        timer = undefined
+        refresh()
+      }, refreshEveryMs)
+    }
+    const listener: Listener = (told) => {
+      if (told.kind === "reset" || topics.some((topic) => told.event[topic] !== undefined)) soon()
+    }
+    connection.listeners.add(listener)
+    return () => {
+      connection.listeners.delete(listener)
+      window.clearTimeout(timer)
+    }
+  }, [topics])
+}
+
+const refreshEveryMs = 2_000

@@ -1,0 +1,103 @@
+import {
+  keepPreviousData,
+  type UseInfiniteQueryResult,
+  type UseMutationResult,
+  type UseQueryResult,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient
+} from "@tanstack/react-query"
+import { useMemo } from "react"
+import type { ApiError } from "./ApiError.ts"
+import { call, page, type Request } from "./control.ts"
+import type { Method, PathOf, ResponseOf } from "./Endpoints.ts"
+import type { QueryValue } from "./http.ts"
+import { callTasks } from "./tasks.ts"
+
+export interface ReadOptions {
+  /** False waits: nothing is asked until a parameter is known, or the panel is open. */
+  readonly enabled?: boolean
+  /** Asks again so long after the last answer, where no live event tells of a change. */
+  readonly refreshMs?: number
+}
+
+const optionsOf = ({ enabled = true, refreshMs }: ReadOptions) => ({
+  enabled,
+  ...(refreshMs !== undefined && { refetchInterval: refreshMs })
+})
+
+/** Reads one object or a short list of the control API. The answer before stays until the next one is there. */
+export const useApi = <P extends PathOf<"GET">>(
+  path: P,
+  request: Request<"GET", P>,
+  options: ReadOptions = {}
+): UseQueryResult<ResponseOf<"GET", P>, ApiError> =>
+  useQuery<ResponseOf<"GET", P>, ApiError>({
+    queryKey: [path, request.params, request.query],
+    queryFn: ({ signal }) => call("GET", path, request, { signal }),
+    placeholderData: keepPreviousData,
+    ...optionsOf(options)
+  })
+
+/** The pages of a list that were read so far, as one list. */
+export interface List<Row> {
+  readonly rows: ReadonlyArray<Row>
+  readonly query: UseInfiniteQueryResult<unknown, ApiError>
+}
+
+/** Reads a list of the control API page by page (`x-next-cursor`). */
+export const useApiList = <P extends PathOf<"GET">>(
+  path: P,
+  request: Request<"GET", P>,
+  options: ReadOptions = {}
+): List<RowOf<ResponseOf<"GET", P>>> => {
+  type Rows = ResponseOf<"GET", P>
+  const query = useInfiniteQuery({
+    queryKey: [path, request.params, request.query, "pages"],
+    queryFn: ({ pageParam, signal }) => page(path, request, pageParam, { signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
+    placeholderData: keepPreviousData,
+    ...optionsOf(options)
+  })
+  const pages = query.data?.pages
+  const rows = useMemo(
+    () => (pages ?? []).flatMap(({ rows }: { readonly rows: Rows }) => rowsOf<RowOf<Rows>>(rows)),
+    [pages]
+  )
+  return { rows, query: query as UseInfiniteQueryResult<unknown, ApiError> }
+}
+
+type RowOf<Rows> = Rows extends ReadonlyArray<infer Row> ? Row : never
+
+const rowsOf = <Row>(rows: unknown): ReadonlyArray<Row> => (Array.isArray(rows) ? rows : [])
+
+/** Reads from the API of tasks. The caller names the type of the response. */
+export const useTasksApi = <Body>(
+  path: string,
+  query: Readonly<Record<string, QueryValue>> = {},
+  options: ReadOptions = {}
+): UseQueryResult<Body, ApiError> =>
+  useQuery<Body, ApiError>({
+    queryKey: ["/admin-ui/tasks", path, query],
+    queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
+    placeholderData: keepPreviousData,
+    ...optionsOf(options)
+  })
+
+/**
+ * Changes something by the control API. `stale` names the paths of reads that the change makes old; they are read
+ * again. Nothing is shown as done before the server has said so.
+ */
+export const useApiWrite = <M extends Exclude<Method, "GET">, P extends PathOf<M>>(
+  method: M,
+  path: P,
+  stale: ReadonlyArray<string>
+): UseMutationResult<ResponseOf<M, P>, ApiError, Request<M, P>> => {
+  const client = useQueryClient()
+  return useMutation<ResponseOf<M, P>, ApiError, Request<M, P>>({
+    mutationFn: (request) => call(method, path, request),
+    onSuccess: () => Promise.all(stale.map((read) => client.invalidateQueries({ queryKey: [read] })))
+  })
+}

@@ -1,0 +1,77 @@
+import { useSyncExternalStore } from "react"
+import { ApiError } from "./ApiError.ts"
+import { call } from "./control.ts"
+import type { ResponseOf } from "./Endpoints.ts"
+import { setCsrf, whenSignedOut } from "./http.ts"
+import { installation } from "./installation.ts"
+
+export type SignedIn = ResponseOf<"GET", "/admin-ui/session">
+
+export type Session =
+  | { readonly state: "unknown" }
+  | { readonly state: "unreachable"; readonly message: string }
+  /** `ended`: there was a session until now, so the sign-in says why it is there. */
+  | { readonly state: "signed-out"; readonly ended: boolean }
+  | { readonly state: "signed-in"; readonly who: SignedIn }
+
+let session: Session = { state: "unknown" }
+const listeners = new Set<() => void>()
+
+const become = (next: Session): void => {
+  session = next
+  setCsrf(next.state === "signed-in" ? next.who.csrf : undefined)
+  for (const listener of listeners) listener()
+}
+
+whenSignedOut(() => {
+  if (session.state === "signed-in") become({ state: "signed-out", ended: true })
+})
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+export const useSession = (): Session => useSyncExternalStore(subscribe, () => session)
+
+const expected = "svc-session"
+
+/** Notes that the browser has a session, or is about to get one at the identity provider. */
+export const expectSession = (isExpected: boolean): void => {
+  if (isExpected) localStorage.setItem(expected, "yes")
+  else localStorage.removeItem(expected)
+}
+
+export const wasSignedIn = (): boolean => installation.session || localStorage.getItem(expected) !== null
+
+/** Asks the server who is signed in. A browser that has never had a session need not ask. */
+export const readSession = async (): Promise<void> => {
+  if (!wasSignedIn()) return become({ state: "signed-out", ended: false })
+  try {
+    become({ state: "signed-in", who: await call("GET", "/admin-ui/session", {}) })
+  } catch (cause) {
+    if (cause instanceof ApiError && cause.status !== 0 && cause.status < 500) {
+      become({ state: "signed-out", ended: false })
+    } else become({ state: "unreachable", message: cause instanceof Error ? cause.message : "" })
+  }
+}
+
+/** The token is sent once, and kept nowhere: the session cookie takes its place. */
+export const signIn = async (token: string): Promise<void> => {
+  become({ state: "signed-in", who: await call("POST", "/admin-ui/session", { body: { token } }) })
+}
+
+export const signOut = async (): Promise<void> => {
+  await call("DELETE", "/admin-ui/session", {})
+  become({ state: "signed-out", ended: false })
+}
+
+/** True if one of the scopes is held. An empty list is open to everyone who is signed in. */
+export const allows = (held: ReadonlyArray<string>, required: ReadonlyArray<string>): boolean =>
+  required.length === 0 || held.includes("*") || required.some((scope) => held.includes(scope))
+
+/** Returns whether the signed-in token holds one of the scopes. */
+export const useAllowed = (...required: ReadonlyArray<string>): boolean => {
+  const current = useSession()
+  return current.state === "signed-in" && allows(current.who.scopes, required)
+}

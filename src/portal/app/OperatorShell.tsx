@@ -1,0 +1,50 @@
+import { Outlet, useLocation, useNavigate } from "@tanstack/react-router"
+import { useEffect } from "react"
+import { useSession } from "../api/session.ts"
+import { BottomBar } from "./BottomBar.tsx"
+import { NotFound } from "./Fallbacks.tsx"
+import { Guarded } from "./Guarded.tsx"
+import { itemAt, menuFor } from "./menu.ts"
+import { Palette } from "./Palette.tsx"
+import { Rail } from "./Rail.tsx"
+import styles from "./Shell.module.css"
+import { Shortcuts } from "./Shortcuts.tsx"
+import { TopBar } from "./TopBar.tsx"
+
+export const OperatorShell = () => {
+  const session = useSession()
+  const { pathname } = useLocation()
+  const navigate = useNavigate()
+  const who = session.state === "signed-in" ? session.who : undefined
+  const groups = menuFor(who?.scopes ?? [])
+  const first = groups[0]?.items[0]?.path
+  const isHolder = who?.kind === "gateway_key"
+  // a token that cannot see the home page begins at the first page that it can see
+  const instead = isHolder ? "/my" : pathname === "/" && first !== undefined && first !== "/" ? first : undefined
+  useEffect(() => {
+    if (instead !== undefined) void navigate({ to: instead, replace: true })
+  }, [instead, navigate])
+  const page = itemAt(pathname)
+  if (who === undefined || instead !== undefined) return null
+  return (
+    <div className={styles.shell}>
+      <a className={styles.skip} href="#page">
+        Skip to the page
+      </a>
+      <Rail groups={groups} />
+      <TopBar who={who} />
+      <main id="page" className={styles.page} tabIndex={-1}>
+        {page === undefined ? (
+          <NotFound />
+        ) : (
+          <Guarded scopes={page.scopes} title={page.label}>
+            <Outlet />
+          </Guarded>
+        )}
+      </main>
+      <BottomBar groups={groups} />
+      <Palette groups={groups} />
+      <Shortcuts groups={groups} />
+    </div>
+  )
+}

@@ -1,0 +1,90 @@
+import { useDebouncedValue, useLocalStorage } from "@mantine/hooks"
+import { Spotlight, type SpotlightActionData } from "@mantine/spotlight"
+import { IconSearch } from "@tabler/icons-react"
+import { useNavigate } from "@tanstack/react-router"
+import { useState } from "react"
+import { useApi } from "../api/queries.ts"
+import { useSession } from "../api/session.ts"
+import { actionsFor } from "./actions.ts"
+import { addressOfFound, kindWords, searchedSentence } from "./found.ts"
+import { itemsFor, type MenuGroup } from "./menu.ts"
+
+const mostRecent = 10
+/** Shorter texts are the beginning of a word rather than an id. */
+const leastId = 4
+
+interface Recent {
+  readonly label: string
+  readonly to: string
+}
+
+/** Goes to a page, finds whatever has an id, and begins an action. */
+export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) => {
+  const navigate = useNavigate()
+  const session = useSession()
+  const [text, setText] = useState("")
+  const [asked] = useDebouncedValue(text.trim(), 150)
+  const [recent, setRecent] = useLocalStorage<ReadonlyArray<Recent>>({ key: "svc-recent", defaultValue: [] })
+  const found = useApi("/admin-ui/find", { query: { q: asked } }, { enabled: asked.length >= leastId })
+  const scopes = session.state === "signed-in" ? session.who.scopes : []
+
+  const go = (label: string, to: string) => () => {
+    setRecent((before) => [{ label, to }, ...before.filter((one) => one.to !== to)].slice(0, mostRecent))
+    void navigate({ href: `/admin-ui${to}` })
+  }
+  const action = (id: string, label: string, to: string, description?: string): SpotlightActionData => ({
+    id,
+    label,
+    onClick: go(label, to),
+    ...(description !== undefined && { description })
+  })
+
+  const pages = groups.map((group) => ({
+    group: group.label,
+    actions: itemsFor(group.items, scopes).map(({ label, letter, path }) =>
+      action(`page ${path}`, label, path, `g ${letter}`)
+    )
+  }))
+  const doing = {
+    group: "Do",
+    actions: actionsFor(scopes).map(({ label, to }) => action(`do ${to}`, label, to))
+  }
+  const isCurrent = asked.length >= leastId && asked === text.trim()
+  const results = isCurrent ? (found.data?.found ?? []) : []
+  const hits = {
+    group: "Found by id",
+    actions: results.map((one) => ({
+      ...action(`found ${one.kind} ${one.id}`, one.title, addressOfFound(one), kindWords[one.kind]),
+      // the id itself need not be in the title
+      keywords: asked
+    }))
+  }
+  const latest = {
+    group: "Last used",
+    actions: recent.map(({ label, to }) => action(`recent ${to}`, label, to))
+  }
+  const nothing = !isCurrent
+    ? "Type the name of a page, or an id of any kind."
+    : found.error !== null
+      ? found.error.message
+      : found.data === undefined || found.isFetching
+        ? "Looking…"
+        : searchedSentence(found.data.searched)
+  return (
+    <Spotlight
+      actions={[hits, ...(text === "" ? [latest] : []), doing, ...pages].filter(({ actions }) => actions.length > 0)}
+      query={text}
+      onQueryChange={setText}
+      shortcut={["mod + K"]}
+      nothingFound={nothing}
+      scrollable
+      maxHeight={420}
+      highlightQuery
+      searchProps={{
+        leftSection: <IconSearch size={16} />,
+        placeholder: "Go to, find an id, do …",
+        "aria-label": "Go to a page, find an id, or do something"
+      }}
+    />
+  )
+}

@@ -1,0 +1,86 @@
+import { ActionIcon, Tooltip, useMantineColorScheme } from "@mantine/core"
+import { useLocalStorage, useMediaQuery } from "@mantine/hooks"
+import { IconLayoutSidebarLeftCollapse, IconLayoutSidebarLeftExpand, IconMoon, IconSun } from "@tabler/icons-react"
+import { Link, useLocation } from "@tanstack/react-router"
+import { installation } from "../api/installation.ts"
+import { itemAt, type MenuGroup } from "./menu.ts"
+import styles from "./Rail.module.css"
+
+/** The menu at the left: icons and words, or icons alone. */
+export const Rail = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) => {
+  const [isFoldedByPerson, setFolded] = useLocalStorage({ key: "svc-rail-folded", defaultValue: false })
+  const isNarrow = useMediaQuery("(max-width: 1199px)", undefined, { getInitialValueInEffect: false })
+  const isFolded = isNarrow === true || isFoldedByPerson
+  const { pathname } = useLocation()
+  const current = itemAt(pathname)
+  return (
+    <nav className={styles.rail} data-folded={isFolded || undefined} aria-label="Pages">
+      <div className={styles.brand}>
+        <span className={styles.mark} aria-hidden="true" />
+        <span className={styles.words}>
+          svc-runtime
+          {installation.version !== null && <small>{installation.version}</small>}
+        </span>
+      </div>
+      <div className={styles.groups}>
+        {groups.map((group) => (
+          <section key={group.label} aria-label={group.label}>
+            <p className={styles.label}>{group.label}</p>
+            <ul>
+              {group.items.map(({ icon: Icon, label, letter, path }) => (
+                <li key={path}>
+                  <Tooltip label={isFolded ? `${label} · g ${letter}` : `g ${letter}`} position="right">
+                    <Link
+                      to={path}
+                      className={styles.link}
+                      activeProps={{}}
+                      aria-current={current?.path === path ? "page" : undefined}
+                      aria-label={label}
+                    >
+                      <Icon size={17} stroke={1.6} aria-hidden={true} />
+                      <span className={styles.words}>{label}</span>
+                    </Link>
+                  </Tooltip>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ))}
+      </div>
+      <div className={styles.foot}>
+        <SchemeSwitch />
+        {isNarrow !== true && (
+          <Tooltip label={isFolded ? "Show the words" : "Show icons alone"} position="right">
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              onClick={() => setFolded(!isFolded)}
+              aria-label={isFolded ? "Show the words of the menu" : "Fold the menu"}
+            >
+              {isFolded ? <IconLayoutSidebarLeftExpand size={17} /> : <IconLayoutSidebarLeftCollapse size={17} />}
+            </ActionIcon>
+          </Tooltip>
+        )}
+      </div>
+    </nav>
+  )
+}
+
+/** Light, dark, and as the system is. */
+export const SchemeSwitch = () => {
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const next = colorScheme === "light" ? "dark" : colorScheme === "dark" ? "auto" : "light"
+  const name = colorScheme === "auto" ? "as the system" : colorScheme
+  return (
+    <Tooltip label={`Colours: ${name}`} position="right">
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        onClick={() => setColorScheme(next)}
+        aria-label={`Colours: ${name}. Change to ${next === "auto" ? "those of the system" : next}.`}
+      >
+        {colorScheme === "dark" ? <IconMoon size={17} /> : <IconSun size={17} />}
+      </ActionIcon>
+    </Tooltip>
+  )
+}

@@ -1,0 +1,117 @@
+import { Button, Group, Popover, SegmentedControl, Select, Stack, TextInput } from "@mantine/core"
+import { useMediaQuery } from "@mantine/hooks"
+import { IconCalendar } from "@tabler/icons-react"
+import { useNavigate, useSearch } from "@tanstack/react-router"
+import { useState } from "react"
+import { absoluteRange, type Range, ranges, useRange } from "../address/range.ts"
+import { clockText } from "../shared/words/format.ts"
+import styles from "./TopBar.module.css"
+
+/** The one range of all pages. It is in the address. */
+export const RangeControl = () => {
+  const { range, setRange } = useRange()
+  const isNarrow = useMediaQuery("(max-width: 1023px)", undefined, { getInitialValueInEffect: false })
+  const names = Object.keys(ranges)
+  return (
+    <div className={styles.range}>
+      {isNarrow === true ? (
+        <Select
+          aria-label="Range"
+          w={92}
+          data={range.isRelative ? names : [...names, { value: range.text, label: "custom" }]}
+          value={range.text}
+          allowDeselect={false}
+          onChange={(value) => value !== null && setRange(value)}
+        />
+      ) : (
+        <SegmentedControl aria-label="Range" data={names} value={range.text} onChange={setRange} />
+      )}
+      <CustomRange range={range} setRange={setRange} />
+    </div>
+  )
+}
+
+interface CustomProps {
+  readonly range: Range
+  readonly setRange: (text: string) => void
+}
+
+const CustomRange = ({ range, setRange }: CustomProps) => {
+  const [isOpen, setOpen] = useState(false)
+  const { utc = false } = useSearch({ strict: false })
+  const navigate = useNavigate()
+  return (
+    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus withinPortal>
+      <Popover.Target>
+        <Button
+          variant={range.isRelative ? "default" : "light"}
+          leftSection={<IconCalendar size={14} />}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {range.isRelative ? "Custom" : `${clockText(range.from, utc)} – ${clockText(range.to, utc)}`}
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <Stack gap="xs">
+          <RangeForm
+            key={`${range.from.getTime()} ${utc}`}
+            range={range}
+            utc={utc}
+            onChosen={(text) => {
+              setRange(text)
+              setOpen(false)
+            }}
+          />
+          <SegmentedControl
+            aria-label="Time zone"
+            data={[
+              { value: "local", label: "Local time" },
+              { value: "utc", label: "UTC" }
+            ]}
+            value={utc ? "utc" : "local"}
+            onChange={(zone) =>
+              void navigate({
+                to: ".",
+                search: ({ utc: _, ...before }) => ({ ...before, ...(zone === "utc" && { utc: true }) }),
+                replace: true
+              })
+            }
+          />
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
+  )
+}
+
+interface FormProps {
+  readonly range: Range
+  readonly utc: boolean
+  readonly onChosen: (text: string) => void
+}
+
+const RangeForm = ({ onChosen, range, utc }: FormProps) => {
+  const [from, setFrom] = useState(fieldText(range.from, utc))
+  const [to, setTo] = useState(fieldText(range.to, utc))
+  const start = Date.parse(utc ? `${from}Z` : from)
+  const end = Date.parse(utc ? `${to}Z` : to)
+  const isOrdered = start < end
+  return (
+    <Group align="end" gap="xs" wrap="wrap">
+      <TextInput type="datetime-local" label="From" value={from} onChange={(e) => setFrom(e.currentTarget.value)} />
+      <TextInput
+        type="datetime-local"
+        label="To"
+        value={to}
+        onChange={(e) => setTo(e.currentTarget.value)}
+        error={isOrdered ? undefined : "must be after From"}
+      />
+      <Button disabled={!isOrdered} onClick={() => onChosen(absoluteRange(start, end))}>
+        Show
+      </Button>
+    </Group>
+  )
+}
+
+/** The text that a field for date and time takes. */
+const fieldText = (time: Date, utc: boolean): string =>
+  new Date(time.getTime() - (utc ? 0 : time.getTimezoneOffset() * 60_000)).toISOString().slice(0, 16)

@@ -1,0 +1,92 @@
+import { Modal, Table } from "@mantine/core"
+import { useQueryClient } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import { useEffect, useEffectEvent, useRef, useState } from "react"
+import { shifted, useRange } from "../address/range.ts"
+import { toggleLive } from "../api/live.ts"
+import type { MenuGroup } from "./menu.ts"
+
+/** A letter after `g` counts for so long. */
+const goMs = 1_200
+
+const explained = [
+  ["⌘K or Ctrl K", "go to a page, find an id, do something"],
+  ["/", "filter the list"],
+  ["g and a letter", "go to a page; its letter is in the menu's hints"],
+  ["j and k", "next and previous row"],
+  ["Enter", "open the row; in the drawer, open the whole page"],
+  ["x", "select the row"],
+  ["Esc", "close the drawer or the dialog"],
+  ["[ and ]", "range before and after"],
+  ["r", "read everything on the page again"],
+  ["l", "pause the live data, and go on"],
+  ["?", "show this"]
+] as const
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || target.role === "combobox")
+
+/** The keys that work on every page. Those of rows are in `DataTable`. */
+export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) => {
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  const { range, setRange } = useRange()
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const goUntil = useRef(0)
+
+  const press = useEffectEvent((event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+    // a dialog has the keyboard for itself
+    if (document.querySelector("[role=dialog][aria-modal=true]") !== null) return
+    const { key } = event
+    if (event.timeStamp < goUntil.current) {
+      goUntil.current = 0
+      const page = groups.flatMap((group) => group.items).find(({ letter }) => letter === key)
+      if (page !== undefined) {
+        event.preventDefault()
+        void navigate({ to: page.path })
+      }
+      return
+    }
+    const act = actions[key]
+    if (act === undefined) return
+    event.preventDefault()
+    act(event)
+  })
+
+  const actions: Readonly<Record<string, (event: KeyboardEvent) => void>> = {
+    g: (event) => {
+      goUntil.current = event.timeStamp + goMs
+    },
+    "/": () => document.querySelector<HTMLInputElement>("[data-filter]")?.focus(),
+    "[": () => setRange(shifted(range, -1)),
+    "]": () => setRange(shifted(range, 1)),
+    r: () => void queries.invalidateQueries(),
+    l: () => toggleLive(),
+    "?": () => setHelpOpen(true)
+  }
+
+  useEffect(() => {
+    const listener = (event: KeyboardEvent) => press(event)
+    document.addEventListener("keydown", listener)
+    return () => document.removeEventListener("keydown", listener)
+  }, [])
+
+  return (
+    <Modal opened={isHelpOpen} onClose={() => setHelpOpen(false)} title="Keys">
+      <Table>
+        <Table.Tbody>
+          {explained.map(([keys, meaning]) => (
+            <Table.Tr key={keys}>
+              <Table.Th scope="row">
+                <kbd>{keys}</kbd>
+              </Table.Th>
+              <Table.Td>{meaning}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Modal>
+  )
+}

@@ -1,0 +1,56 @@
+import { ActionIcon, Button, Kbd, Menu } from "@mantine/core"
+import { spotlight } from "@mantine/spotlight"
+import { IconSearch, IconUser } from "@tabler/icons-react"
+import { installation } from "../api/installation.ts"
+import { type SignedIn, signOut } from "../api/session.ts"
+import { When } from "../shared/words/When.tsx"
+import { LiveIndicator } from "./LiveIndicator.tsx"
+import { SchemeSwitch } from "./Rail.tsx"
+import { RangeControl } from "./RangeControl.tsx"
+import styles from "./TopBar.module.css"
+
+export const TopBar = ({ who }: { readonly who: SignedIn }) => (
+  <header className={styles.bar}>
+    <RangeControl />
+    <span className={styles.space} />
+    {installation.environment !== null && <span className={styles.environment}>{installation.environment}</span>}
+    <LiveIndicator />
+    <Button
+      className={styles.search}
+      variant="default"
+      leftSection={<IconSearch size={14} />}
+      rightSection={<Kbd size="xs">⌘K</Kbd>}
+      onClick={() => spotlight.open()}
+    >
+      Find
+    </Button>
+    <UserMenu who={who} />
+  </header>
+)
+
+export const UserMenu = ({ who }: { readonly who: SignedIn }) => (
+  <Menu position="bottom-end" width={280}>
+    <Menu.Target>
+      <ActionIcon variant="default" size={30} aria-label={`Signed in as ${who.name}`}>
+        <IconUser size={16} />
+      </ActionIcon>
+    </Menu.Target>
+    <Menu.Dropdown>
+      <div className={styles.who}>
+        <strong>{who.name}</strong>
+        <span>{who.scopes.includes("*") ? "all scopes" : who.scopes.join(", ")}</span>
+        <span>
+          session ends <When at={who.expires_at} /> unless it is used
+        </span>
+        <span className={styles.scheme}>
+          <SchemeSwitch /> colours
+        </span>
+      </div>
+      <Menu.Divider />
+      <Menu.Item component="a" href="/admin-ui/docs" target="_blank">
+        API documentation
+      </Menu.Item>
+      <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+    </Menu.Dropdown>
+  </Menu>
+)

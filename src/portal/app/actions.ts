@@ -1,0 +1,21 @@
+import { allows } from "../api/session.ts"
+
+export interface PaletteAction {
+  readonly label: string
+  /** The page at which it begins, below `/admin-ui`. */
+  readonly to: string
+  readonly scopes: ReadonlyArray<string>
+}
+
+const actions: ReadonlyArray<PaletteAction> = [
+  { label: "Create a key", to: "/keys/new", scopes: ["keys:create"] },
+  { label: "Try out a policy", to: "/policies/simulate", scopes: ["policies:update"] },
+  { label: "Raise a limit until a time", to: "/limits?do=raise", scopes: ["policies:update"] },
+  { label: "Import services", to: "/studio", scopes: ["services:update"] },
+  { label: "Verify the audit chain", to: "/audit?do=verify", scopes: ["audit:read"] },
+  { label: "Check the upstreams", to: "/upstreams?do=check", scopes: ["providers:update"] },
+  { label: "Import the price book", to: "/models?do=import", scopes: ["settings:update"] }
+]
+
+export const actionsFor = (scopes: ReadonlyArray<string>): ReadonlyArray<PaletteAction> =>
+  actions.filter((action) => allows(scopes, action.scopes))

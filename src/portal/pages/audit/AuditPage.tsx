@@ -1,0 +1,5 @@
+import { PageHeader } from "../../shared/page/PageHeader.tsx"
+
+const AuditPage = () => <PageHeader title="Audit" />
+
+export default AuditPage

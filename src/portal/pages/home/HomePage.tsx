@@ -1,0 +1,5 @@
+import { PageHeader } from "../../shared/page/PageHeader.tsx"
+
+const HomePage = () => <PageHeader title="Home" />
+
+export default HomePage

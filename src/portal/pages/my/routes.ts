@@ -1,0 +1,47 @@
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { textSearch } from "../../address/search.ts"
+import { holderLayout } from "../../app/layouts.tsx"
+
+const home = createRoute({
+  getParentRoute: () => holderLayout,
+  path: "/",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./MyHomePage.tsx"))
+})
+
+const use = createRoute({
+  getParentRoute: () => holderLayout,
+  path: "use",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./UsePage.tsx"))
+})
+
+const models = createRoute({
+  getParentRoute: () => holderLayout,
+  path: "models",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./MyModelsPage.tsx"))
+})
+
+const requests = createRoute({
+  getParentRoute: () => holderLayout,
+  path: "requests",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./MyRequestsPage.tsx"))
+})
+
+const guardrails = createRoute({
+  getParentRoute: () => holderLayout,
+  path: "guardrails",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./MyGuardrailsPage.tsx"))
+})
+
+const key = createRoute({
+  getParentRoute: () => holderLayout,
+  path: "key",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./MyKeyPage.tsx"))
+})
+
+export const myRoutes = [home, use, models, requests, guardrails, key] as const

@@ -1,0 +1,5 @@
+import { PageHeader } from "../../shared/page/PageHeader.tsx"
+
+const SystemPage = () => <PageHeader title="System" />
+
+export default SystemPage

@@ -1,0 +1,38 @@
+import { SegmentedControl, Skeleton } from "@mantine/core"
+import { lazy, Suspense, useState } from "react"
+import { peakSentence } from "./peak.ts"
+import type { TimeChartProps } from "./series.ts"
+import styles from "./TimeChart.module.css"
+import { TimeTable } from "./TimeTable.tsx"
+
+/** The library of charts is as large as all else that a page loads, so it arrives with the first chart. */
+const Drawing = lazy(() => import("./TimeDrawing.tsx"))
+
+/** Values over time: a drawing, the sentence that sums it up, and the same as a table. */
+export const TimeChart = (props: TimeChartProps) => {
+  const [view, setView] = useState("chart")
+  const { format, height = 200, label, points, series } = props
+  return (
+    <figure className={styles.chart} aria-label={label}>
+      <figcaption className={styles.caption}>
+        <span>{peakSentence(points, series, format)}</span>
+        <SegmentedControl
+          aria-label={`Show ${label} as`}
+          data={[
+            { value: "chart", label: "Chart" },
+            { value: "table", label: "Table" }
+          ]}
+          value={view}
+          onChange={setView}
+        />
+      </figcaption>
+      {view === "table" ? (
+        <TimeTable {...props} />
+      ) : (
+        <Suspense fallback={<Skeleton height={height} />}>
+          <Drawing {...props} height={height} />
+        </Suspense>
+      )}
+    </figure>
+  )
+}

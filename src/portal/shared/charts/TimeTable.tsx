@@ -1,0 +1,33 @@
+import { clockText } from "../words/format.ts"
+import type { TimeChartProps } from "./series.ts"
+import styles from "./TimeChart.module.css"
+
+/** The values of a chart as rows, the latest first. */
+export const TimeTable = ({ format, label, points, series }: TimeChartProps) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached with the keyboard
+  <div className={styles.table} tabIndex={0}>
+    <table aria-label={label}>
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          {series.map(({ key, label: name }) => (
+            <th key={key} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {points.toReversed().map(({ at, values }) => (
+          <tr key={at}>
+            <th scope="row">{clockText(new Date(at), false)}</th>
+            {series.map(({ key }) => {
+              const value = values[key]
+              return <td key={key}>{value === null || value === undefined ? "–" : format(value)}</td>
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)

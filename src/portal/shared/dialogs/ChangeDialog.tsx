@@ -1,0 +1,61 @@
+import { Button, Group, Modal, Stack, TextInput } from "@mantine/core"
+import { type ReactNode, useState } from "react"
+import type { ApiError } from "../../api/ApiError.ts"
+import { ErrorNote } from "../page/ErrorNote.tsx"
+
+interface Props {
+  readonly title: string
+  /** What changes, and whom it concerns: a difference, an impact, a sentence. */
+  readonly children: ReactNode
+  readonly action: string
+  /** A change that cannot be taken back is confirmed by typing this name. */
+  readonly name?: string
+  readonly isBusy: boolean
+  readonly error: ApiError | null
+  readonly onConfirm: () => void
+  readonly onClose: () => void
+}
+
+/** Shows what a change does before it is done. */
+export const ChangeDialog = ({ action, children, error, isBusy, name, onClose, onConfirm, title }: Props) => {
+  const [typed, setTyped] = useState("")
+  const isConfirmed = name === undefined || typed === name
+  return (
+    <Modal opened onClose={onClose} title={title} size="lg">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (isConfirmed) onConfirm()
+        }}
+      >
+        <Stack gap="sm">
+          {children}
+          {name !== undefined && (
+            <TextInput
+              label={`Type ${name} to confirm`}
+              value={typed}
+              autoComplete="off"
+              onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+              data-autofocus
+            />
+          )}
+          {error !== null && <ErrorNote error={error} />}
+          <Group justify="end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button
+              type="submit"
+              loading={isBusy}
+              disabled={!isConfirmed}
+              {...(name !== undefined && { color: "red" })}
+              {...(name === undefined && { "data-autofocus": true })}
+            >
+              {action}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}

@@ -1,0 +1,31 @@
+import type { ReactNode } from "react"
+import { useEffect } from "react"
+import { installation } from "../../api/installation.ts"
+import styles from "./PageHeader.module.css"
+
+interface Props {
+  readonly title: string
+  /** The question that the page answers, or what it is for. */
+  readonly lead?: ReactNode
+  /** Beside the title: a state, an id. */
+  readonly beside?: ReactNode
+  readonly actions?: ReactNode
+}
+
+export const PageHeader = ({ actions, beside, lead, title }: Props) => {
+  useEffect(() => {
+    document.title = [title, installation.environment, "svc-runtime"].filter(Boolean).join(" · ")
+  }, [title])
+  return (
+    <header className={styles.header}>
+      <div className={styles.words}>
+        <div className={styles.title}>
+          <h1>{title}</h1>
+          {beside}
+        </div>
+        {lead !== undefined && <p className={styles.lead}>{lead}</p>}
+      </div>
+      {actions !== undefined && <div className={styles.actions}>{actions}</div>}
+    </header>
+  )
+}

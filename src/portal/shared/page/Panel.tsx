@@ -1,0 +1,74 @@
+import { Skeleton } from "@mantine/core"
+import type { UseQueryResult } from "@tanstack/react-query"
+import { type ReactNode, useId } from "react"
+import { useNow } from "../../address/useNow.ts"
+import type { ApiError } from "../../api/ApiError.ts"
+import { durationText } from "../words/format.ts"
+import { ErrorNote } from "./ErrorNote.tsx"
+import styles from "./Panel.module.css"
+
+/** What a panel needs to know of its query. Lists have it too. */
+type PanelQuery = Pick<
+  UseQueryResult<unknown, ApiError>,
+  "data" | "error" | "isPending" | "isPlaceholderData" | "dataUpdatedAt" | "refetch"
+>
+
+interface Props {
+  readonly title?: ReactNode
+  /** Beside the title: what the panel leaves out, until when it has summed up. */
+  readonly note?: ReactNode
+  readonly actions?: ReactNode
+  /** Without one, the panel has what it shows. */
+  readonly query?: PanelQuery
+  /** Of the content, in pixels: what is loading takes the place that it will have. */
+  readonly height?: number
+  /** Shown instead of the content. One sentence, and what to do. */
+  readonly empty?: ReactNode
+  /** No space around the content, for tables. */
+  readonly flush?: boolean
+  readonly children: ReactNode
+}
+
+const staleMs = 60_000
+
+/**
+ * A part of a page with a life of its own: it loads, is empty, fails and grows old by itself, while the other parts go
+ * on. After a failure it keeps what it had.
+ */
+export const Panel = ({ actions, children, empty, flush = false, height = 120, note, query, title }: Props) => {
+  const id = useId()
+  const isLoading = query?.isPending === true
+  const content = isLoading ? (
+    <Skeleton height={height} aria-label="Loading" />
+  ) : query?.error && query.data === undefined ? null : (
+    (empty ?? children)
+  )
+  return (
+    <section className={styles.panel} aria-labelledby={title === undefined ? undefined : id} aria-busy={isLoading}>
+      {title !== undefined && (
+        <header className={styles.header}>
+          <h2 id={id}>{title}</h2>
+          {note !== undefined && <span className={styles.note}>{note}</span>}
+          {query !== undefined && <Age query={query} />}
+          {actions !== undefined && <div className={styles.actions}>{actions}</div>}
+        </header>
+      )}
+      {query?.error && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      <div
+        className={flush ? styles.flush : styles.content}
+        data-dimmed={query?.isPlaceholderData === true || undefined}
+        style={{ minHeight: isLoading ? height : undefined }}
+      >
+        {content}
+      </div>
+    </section>
+  )
+}
+
+/** Says how old the content is, once it is old and does not become newer. */
+const Age = ({ query }: { readonly query: PanelQuery }) => {
+  const now = useNow(10_000)
+  const age = now - query.dataUpdatedAt
+  if (!query.error || query.dataUpdatedAt === 0 || age < staleMs) return null
+  return <span className={styles.stale}>{durationText(age)} old</span>
+}

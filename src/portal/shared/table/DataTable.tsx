@@ -1,0 +1,295 @@
+import { Button, Checkbox, Menu, UnstyledButton } from "@mantine/core"
+import { useLocalStorage, useMediaQuery } from "@mantine/hooks"
+import { IconArrowDown, IconArrowUp, IconColumns } from "@tabler/icons-react"
+import {
+  type ColumnDef,
+  columnVisibilityFeature,
+  type RowData,
+  rowSelectionFeature,
+  tableFeatures,
+  useTable
+} from "@tanstack/react-table"
+import { useVirtualizer } from "@tanstack/react-virtual"
+import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react"
+import type { List } from "../../api/queries.ts"
+import styles from "./DataTable.module.css"
+
+export interface Column<Row> {
+  readonly id: string
+  readonly header: string
+  readonly cell: (row: Row) => ReactNode
+  /** At the right, for numbers. */
+  readonly numeric?: boolean
+  /** One of the few that a narrow screen shows. The first column always is. */
+  readonly main?: boolean
+  /** Shown only once a person asks for it. */
+  readonly hidden?: boolean
+  /** The server's name of the order, if it can order by this column. */
+  readonly sort?: string
+  /** In pixels. Columns without one share the rest. */
+  readonly width?: number
+}
+
+export interface Sorting {
+  readonly by: string | undefined
+  readonly onSort: (by: string) => void
+  readonly isReversed?: boolean
+}
+
+interface Props<Row> {
+  /** Under this name the chosen columns are kept. */
+  readonly name: string
+  readonly label: string
+  readonly columns: ReadonlyArray<Column<Row>>
+  readonly rows: ReadonlyArray<Row>
+  readonly rowId: (row: Row) => string
+  /** Rows are opened with a click and with Enter. */
+  readonly onOpen?: (row: Row) => void
+  /** The id of the row that the drawer shows. */
+  readonly openId?: string | undefined
+  readonly sorting?: Sorting
+  /** Of a list that is read page by page. */
+  readonly list?: List<Row>
+  readonly selected?: ReadonlySet<string>
+  readonly onSelect?: (ids: ReadonlySet<string>) => void
+  /** Above the rows, beside the choice of columns: filters, counts, exports. */
+  readonly toolbar?: ReactNode
+  readonly empty: ReactNode
+}
+
+const features = tableFeatures({ columnVisibilityFeature, rowSelectionFeature })
+const rowHeight = 34
+/** More rows are drawn only where they are seen. */
+const mostPlain = 60
+
+/** Rows of one kind. On narrow screens each is a card. */
+export const DataTable = <Row extends RowData>(props: Props<Row>) => {
+  const { columns, empty, label, list, name, onSelect, rowId, rows, selected, toolbar } = props
+  const [shown, setShown] = useLocalStorage<Readonly<Record<string, boolean>>>({
+    key: `svc-columns-${name}`,
+    defaultValue: {}
+  })
+  const isNarrow = useMediaQuery("(max-width: 767px)", undefined, { getInitialValueInEffect: false }) === true
+  const [current, setCurrent] = useState(-1)
+  const scroller = useRef<HTMLDivElement>(null)
+
+  const definitions = useMemo(
+    () =>
+      columns.map(
+        (column): ColumnDef<typeof features, Row> => ({
+          id: column.id,
+          header: column.header,
+          accessorFn: (row) => row
+        })
+      ),
+    [columns]
+  )
+  const visibility = Object.fromEntries(columns.map(({ hidden, id }) => [id, shown[id] ?? hidden !== true]))
+  const table = useTable({
+    features,
+    columns: definitions,
+    data: rows,
+    getRowId: rowId,
+    state: {
+      columnVisibility: visibility,
+      rowSelection: Object.fromEntries([...(selected ?? [])].map((id) => [id, true]))
+    }
+  })
+  const visible = columns.filter(({ id }) => visibility[id])
+  const items = table.getRowModel().rows
+
+  const virtual = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    enabled: !isNarrow && items.length > mostPlain
+  })
+  const isVirtual = !isNarrow && items.length > mostPlain
+  const places = isVirtual ? virtual.getVirtualItems() : items.map((_, index) => ({ index }))
+  const before = isVirtual ? (virtual.getVirtualItems()[0]?.start ?? 0) : 0
+  const after = isVirtual ? virtual.getTotalSize() - (virtual.getVirtualItems().at(-1)?.end ?? 0) : 0
+
+  const toggle = (id: string) => {
+    const next = new Set(selected)
+    if (!next.delete(id)) next.add(id)
+    onSelect?.(next)
+  }
+
+  const press = (event: KeyboardEvent<HTMLDivElement>) => {
+    if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return
+    const row = rows[current]
+    const move = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key]
+    if (move !== undefined) {
+      const next = Math.max(0, Math.min(rows.length - 1, current + move))
+      setCurrent(next)
+      if (isVirtual) virtual.scrollToIndex(next)
+      scroller.current?.querySelector<HTMLElement>(`[data-index="${next}"]`)?.focus()
+    } else if (event.key === "Enter" && row !== undefined && event.target instanceof HTMLTableRowElement)
+      props.onOpen?.(row)
+    else if (event.key === "x" && row !== undefined && onSelect !== undefined) toggle(rowId(row))
+    else return
+    event.preventDefault()
+  }
+
+  const query = list?.query
+  return (
+    <div className={styles.whole}>
+      <div className={styles.toolbar}>
+        <div className={styles.tools}>{toolbar}</div>
+        <ColumnChooser
+          columns={columns}
+          visibility={visibility}
+          onChange={(id, isShown) => setShown((before) => ({ ...before, [id]: isShown }))}
+        />
+      </div>
+      {rows.length === 0 && query?.isPending !== true ? (
+        empty
+      ) : (
+        // biome-ignore lint/a11y/noStaticElementInteractions: the rows in it take the focus, and the keys move it
+        <div
+          ref={scroller}
+          className={styles.scroller}
+          data-virtual={isVirtual || undefined}
+          data-dimmed={query?.isPlaceholderData === true || undefined}
+          onKeyDown={press}
+        >
+          <table className={styles.table} aria-label={label} aria-rowcount={query?.hasNextPage ? -1 : rows.length + 1}>
+            <thead>
+              <tr>
+                {onSelect !== undefined && (
+                  <th scope="col" className={styles.select}>
+                    <Checkbox
+                      aria-label="Select all rows that are shown"
+                      checked={rows.length > 0 && rows.every((row) => selected?.has(rowId(row)))}
+                      onChange={({ currentTarget }) => onSelect(new Set(currentTarget.checked ? rows.map(rowId) : []))}
+                    />
+                  </th>
+                )}
+                {visible.map((column) => (
+                  <HeaderCell key={column.id} column={column} sorting={props.sorting} />
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {before > 0 && <tr style={{ height: before }} />}
+              {places.map(({ index }) => {
+                const item = items[index]
+                if (item === undefined) return null
+                const { id, original: row } = item
+                return (
+                  <tr
+                    key={id}
+                    data-index={index}
+                    aria-rowindex={index + 2}
+                    data-open={id === props.openId || undefined}
+                    data-selected={selected?.has(id) || undefined}
+                    data-link={props.onOpen !== undefined || undefined}
+                    tabIndex={index === Math.max(0, current) ? 0 : -1}
+                    onFocus={() => setCurrent(index)}
+                    onClick={(event) => {
+                      // links and buttons in a cell do what they say; a text that is being selected is not a click
+                      if (event.target instanceof Element && event.target.closest("a,button,input,label") !== null)
+                        return
+                      if (window.getSelection()?.type !== "Range") props.onOpen?.(row)
+                    }}
+                  >
+                    {onSelect !== undefined && (
+                      <td className={styles.select}>
+                        <Checkbox
+                          aria-label={`Select ${id}`}
+                          checked={selected?.has(id) === true}
+                          onChange={() => toggle(id)}
+                        />
+                      </td>
+                    )}
+                    {visible.map((column, place) => (
+                      <td
+                        key={column.id}
+                        data-numeric={column.numeric || undefined}
+                        data-main={place === 0 || column.main || undefined}
+                        data-label={column.header}
+                      >
+                        {column.cell(row)}
+                      </td>
+                    ))}
+                  </tr>
+                )
+              })}
+              {after > 0 && <tr style={{ height: after }} />}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {query !== undefined && (query.hasNextPage || query.isFetchingNextPage) && (
+        <footer className={styles.footer}>
+          <span>{rows.length} shown, there are more</span>
+          <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+            Show more
+          </Button>
+        </footer>
+      )}
+    </div>
+  )
+}
+
+interface HeaderCellProps<Row> {
+  readonly column: Column<Row>
+  readonly sorting: Sorting | undefined
+}
+
+const HeaderCell = <Row,>({ column: { header, numeric, sort, width }, sorting }: HeaderCellProps<Row>) => {
+  const isSorted = sort !== undefined && sorting?.by === sort
+  const isReversed = sorting?.isReversed === true
+  return (
+    <th
+      scope="col"
+      data-numeric={numeric || undefined}
+      style={{ width }}
+      aria-sort={isSorted ? (isReversed ? "ascending" : "descending") : undefined}
+    >
+      {sort === undefined || sorting === undefined ? (
+        header
+      ) : (
+        <UnstyledButton className={styles.sort} onClick={() => sorting.onSort(sort)}>
+          {header}
+          {isSorted &&
+            (isReversed ? (
+              <IconArrowUp size={12} aria-hidden={true} />
+            ) : (
+              <IconArrowDown size={12} aria-hidden={true} />
+            ))}
+        </UnstyledButton>
+      )}
+    </th>
+  )
+}
+
+interface ChooserProps<Row> {
+  readonly columns: ReadonlyArray<Column<Row>>
+  readonly visibility: Readonly<Record<string, boolean>>
+  readonly onChange: (id: string, isShown: boolean) => void
+}
+
+const ColumnChooser = <Row,>({ columns, onChange, visibility }: ChooserProps<Row>) => (
+  <Menu closeOnItemClick={false} position="bottom-end">
+    <Menu.Target>
+      <Button className={styles.chooser} variant="default" leftSection={<IconColumns size={14} />}>
+        Columns
+      </Button>
+    </Menu.Target>
+    <Menu.Dropdown>
+      {columns.map(({ header, id }) => (
+        <Menu.Item
+          key={id}
+          role="menuitemcheckbox"
+          aria-checked={visibility[id] === true}
+          onClick={() => onChange(id, visibility[id] !== true)}
+          rightSection={visibility[id] === true ? "✓" : ""}
+        >
+          {header}
+        </Menu.Item>
+      ))}
+    </Menu.Dropdown>
+  </Menu>
+)

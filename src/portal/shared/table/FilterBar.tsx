@@ -1,0 +1,86 @@
+import { CloseButton, Select, TextInput } from "@mantine/core"
+import { useDebouncedCallback } from "@mantine/hooks"
+import { IconFilter } from "@tabler/icons-react"
+import { useEffect, useState } from "react"
+import { useTextSearch } from "../../address/search.ts"
+import styles from "./FilterBar.module.css"
+
+export interface Filter {
+  /** Its name in the address, which is that of the API. */
+  readonly name: string
+  readonly label: string
+  /** Without choices it is a text. */
+  readonly choices?: ReadonlyArray<string | { readonly value: string; readonly label: string }>
+  readonly placeholder?: string
+}
+
+interface Props {
+  readonly filters: ReadonlyArray<Filter>
+}
+
+/** The filters of a list. They are in the address, so that a link shows the same rows. */
+export const FilterBar = ({ filters }: Props) => {
+  const { change, text } = useTextSearch()
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: `search` holds more than one form
+    <div role="search" className={styles.bar}>
+      {filters.map(({ choices, label, name, placeholder }, place) =>
+        choices === undefined ? (
+          <TextFilter
+            key={name}
+            label={label}
+            placeholder={placeholder ?? label}
+            value={text(name) ?? ""}
+            onChange={(value) => change({ [name]: value })}
+            isFirst={place === 0}
+          />
+        ) : (
+          <Select
+            key={name}
+            aria-label={label}
+            placeholder={label}
+            data={[...choices]}
+            value={text(name) ?? null}
+            onChange={(value) => change({ [name]: value ?? undefined })}
+            clearable
+            searchable={choices.length > 8}
+            w={150}
+          />
+        )
+      )}
+    </div>
+  )
+}
+
+interface TextProps {
+  readonly label: string
+  readonly placeholder: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly isFirst: boolean
+}
+
+/** The address follows a moment after the last letter. */
+const TextFilter = ({ isFirst, label, onChange, placeholder, value }: TextProps) => {
+  const [typed, setTyped] = useState(value)
+  useEffect(() => setTyped(value), [value])
+  const report = useDebouncedCallback(onChange, 250)
+  const become = (text: string) => {
+    setTyped(text)
+    report(text)
+  }
+  return (
+    <TextInput
+      aria-label={label}
+      placeholder={isFirst ? `${placeholder}  /` : placeholder}
+      value={typed}
+      onChange={(event) => become(event.currentTarget.value)}
+      leftSection={<IconFilter size={13} />}
+      rightSection={
+        typed === "" ? null : <CloseButton size="xs" aria-label={`Clear ${label}`} onClick={() => become("")} />
+      }
+      w={isFirst ? 240 : 160}
+      {...(isFirst && { "data-filter": true })}
+    />
+  )
+}

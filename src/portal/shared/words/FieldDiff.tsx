@@ -1,0 +1,27 @@
+import styles from "./FieldDiff.module.css"
+
+interface Props {
+  readonly before: Readonly<Record<string, unknown>>
+  readonly after: Readonly<Record<string, unknown>>
+}
+
+const textOf = (value: unknown): string =>
+  value === undefined || value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value)
+
+/** The fields that differ, by the API's own names: `rpm_limit 60 → 30`. */
+export const FieldDiff = ({ after, before }: Props) => {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => textOf(before[name]) !== textOf(after[name])
+  )
+  if (names.length === 0) return <p>Nothing changes.</p>
+  return (
+    <ul className={styles.diff}>
+      {names.map((name) => (
+        <li key={name}>
+          <code>{name}</code> <del>{textOf(before[name])}</del> <span aria-hidden="true">→</span>{" "}
+          <ins>{textOf(after[name])}</ins>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,19 @@
+import { CodeBlock } from "./CodeBlock.tsx"
+
+interface Props {
+  readonly value: unknown
+  readonly label: string
+}
+
+const mostCharacters = 200_000
+
+/** JSON as text. What is too long to read is cut, and the copy has what is shown. */
+export const JsonView = ({ label, value }: Props) => {
+  const text = JSON.stringify(value, null, 2) ?? "null"
+  return (
+    <>
+      <CodeBlock text={text.slice(0, mostCharacters)} label={label} />
+      {text.length > mostCharacters && <p>The first {mostCharacters.toLocaleString("en-US")} characters are shown.</p>}
+    </>
+  )
+}

@@ -1,0 +1,25 @@
+import { Tooltip } from "@mantine/core"
+import { useSearch } from "@tanstack/react-router"
+import { useNow } from "../../address/useNow.ts"
+import { exactText, relativeText } from "./format.ts"
+
+interface Props {
+  /** ISO text, or milliseconds. `null`: it has not happened. */
+  readonly at: string | number | null | undefined
+  /** What stands there if it has not happened. */
+  readonly absent?: string
+}
+
+/** A time, as far away as it is from now; the exact time is in its hint. */
+export const When = ({ absent = "–", at }: Props) => {
+  const { utc = false } = useSearch({ strict: false })
+  const now = useNow(10_000)
+  const time = at === null || at === undefined ? Number.NaN : new Date(at).getTime()
+  if (Number.isNaN(time)) return <span>{absent}</span>
+  const date = new Date(time)
+  return (
+    <Tooltip label={exactText(date, utc)}>
+      <time dateTime={date.toISOString()}>{relativeText(time, Math.max(now, Date.now()))}</time>
+    </Tooltip>
+  )
+}

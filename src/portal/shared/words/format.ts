@@ -1,0 +1,73 @@
+/** Texts for numbers, money and times. Every page writes them alike. */
+
+/** `$0.000042`, `$0.31`, `$1,204`: as exact as the amount needs. */
+export const moneyText = (dollars: number): string => {
+  const size = Math.abs(dollars)
+  if (size === 0) return "$0"
+  const digits = size >= 1_000 ? 0 : size >= 0.1 ? 2 : size >= 0.001 ? 4 : 6
+  const text = size.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  return `${dollars < 0 ? "−" : ""}$${text === "0.000000" ? "0.000001 or less" : text}`
+}
+
+/** `12,304`, or `1.2 M` where only the size matters. */
+export const countText = (count: number): string => count.toLocaleString("en-US", { maximumFractionDigits: 0 })
+
+export const shortCountText = (count: number): string =>
+  new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }).format(count)
+
+export const percentText = (part: number, whole: number): string =>
+  whole === 0 ? "–" : `${((part / whole) * 100).toLocaleString("en-US", { maximumFractionDigits: 1 })} %`
+
+/** `340 µs`, `12 ms`, `1.4 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+export const durationText = (ms: number): string => {
+  if (ms < 1) return `${Math.round(ms * 1_000)} µs`
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1_000).toLocaleString("en-US", { maximumFractionDigits: ms < 10_000 ? 1 : 0 })} s`
+  const units = [
+    ["d", 86_400_000],
+    ["h", 3_600_000],
+    ["min", 60_000],
+    ["s", 1_000]
+  ] as const
+  const first = units.findIndex(([, size]) => ms >= size)
+  const parts = units.slice(first, first + 2).map(([unit, size], place) => {
+    const before = place === 0 ? ms : ms % (units[first]?.[1] ?? 1)
+    return [Math.floor(before / size), unit] as const
+  })
+  return parts
+    .filter(([count], place) => place === 0 || count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(" ")
+}
+
+/** `3 min ago`, `in 5 h`, `now`. */
+export const relativeText = (at: number, now: number): string => {
+  const away = Math.abs(at - now)
+  if (away < 1_000) return "now"
+  const coarse = durationText(away).split(" ").slice(0, 2).join(" ")
+  return at < now ? `${coarse} ago` : `in ${coarse}`
+}
+
+/** `26 Nov 14:03`, with the year if it is another one. */
+export const clockText = (at: Date, utc: boolean): string =>
+  new Intl.DateTimeFormat("en-GB", {
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    ...(at.getFullYear() !== new Date().getFullYear() && { year: "numeric" }),
+    ...(utc && { timeZone: "UTC" })
+  }).format(at)
+
+/** The whole time, for hints and copies. */
+export const exactText = (at: Date, utc: boolean): string =>
+  utc ? at.toISOString() : new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" }).format(at)
+
+export const bytesText = (bytes: number): string =>
+  bytes < 1_024
+    ? `${bytes} B`
+    : bytes < 1_048_576
+      ? `${(bytes / 1_024).toFixed(1)} KiB`
+      : bytes < 1_073_741_824
+        ? `${(bytes / 1_048_576).toFixed(1)} MiB`
+        : `${(bytes / 1_073_741_824).toFixed(1)} GiB`

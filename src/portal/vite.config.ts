@@ -1,0 +1,37 @@
+import { fileURLToPath } from "node:url"
+import react from "@vitejs/plugin-react"
+import { defineConfig } from "vite"
+
+const root = fileURLToPath(new URL(".", import.meta.url))
+
+/** The program to which `npm run portal` passes on what is not part of the portal. */
+const program = process.env["SVC_PORTAL_TARGET"] ?? "http://127.0.0.1:8081"
+
+export default defineConfig({
+  root,
+  base: "/admin-ui/",
+  plugins: [react()],
+  cacheDir: fileURLToPath(new URL("../../node_modules/.cache/portal", import.meta.url)),
+  build: {
+    outDir: fileURLToPath(new URL("../../dist/portal", import.meta.url)),
+    emptyOutDir: true,
+    // the policy of the page allows nothing from `data:` addresses
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    sourcemap: false,
+    chunkSizeWarningLimit: 700
+  },
+  server: {
+    port: 5173,
+    proxy: {
+      // a navigation is the portal's own; everything else below these paths is the program's
+      "^/admin-ui/(admin|v1|session|live|find|tasks|docs|openapi.json|upstream-ui)": {
+        target: program,
+        bypass: ({ headers, url }) =>
+          headers.accept?.includes("text/html") === true && !url?.startsWith("/admin-ui/docs")
+            ? "/admin-ui/"
+            : undefined
+      }
+    }
+  }
+})
