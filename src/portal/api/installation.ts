@@ -3,6 +3,8 @@ export interface Installation {
   /** The name of the environment, such as `production` (`SVC_ENVIRONMENT`). */
   readonly environment: string | null
   readonly version: string | null
+  /** Where applications reach the gateway, such as `http://127.0.0.1:8080`. Snippets name it. */
+  readonly gateway_url: string | null
   /** True where operators can sign in at an identity provider. */
   readonly oidc: boolean
   /** True if the browser sent a session cookie with the request for the page. */
@@ -11,7 +13,14 @@ export interface Installation {
   readonly holders_only: boolean
 }
 
-const absent: Installation = { environment: null, version: null, oidc: false, session: false, holders_only: false }
+const absent: Installation = {
+  environment: null,
+  version: null,
+  gateway_url: null,
+  oidc: false,
+  session: false,
+  holders_only: false
+}
 
 const read = (): Installation => {
   const text = document.getElementById("installation")?.textContent ?? ""
