@@ -133,7 +133,10 @@ export const make = Effect.fnUntraced(function* ({ keepDays = 30, looksAtMost = 
     return { tasks, next: looked.complete ? undefined : yield* lastCandidate(filter, after), looked }
   })
 
-  /** Without filters beside status and time, the index of statuses has each count. */
+  /**
+   * Without filters beside status and time, the index of statuses has each count. The order makes PostgreSQL read this
+   * index. Without it, a rare status is looked for in the whole table.
+   */
   const countsOfStatuses = ({ since, status, until }: TaskFilter) =>
     Effect.map(
       Effect.flatMap(
@@ -147,7 +150,7 @@ export const make = Effect.fnUntraced(function* ({ keepDays = 30, looksAtMost = 
             SELECT count(*)::int AS count FROM (
               SELECT 1 FROM task_index WHERE status = present.status
                 AND last_micros >= ${since ?? 0}::bigint AND last_micros < ${until ?? Number.MAX_SAFE_INTEGER}::bigint
-              LIMIT ${exactUpTo + 1}
+              ORDER BY last_micros DESC LIMIT ${exactUpTo + 1}
             ) AS capped
           ) AS counted
           WHERE status IS NOT NULL AND counted.count > 0 AND (${status ?? null}::text IS NULL OR status = ${status ?? null}::text)

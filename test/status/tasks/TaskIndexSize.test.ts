@@ -27,7 +27,8 @@ const fill = Effect.gen(function* () {
         CASE WHEN n % 4 = 0 THEN jsonb_build_object('book', (n / 100)::text) ELSE '{}' END, true, true
       FROM generate_series(${from}::bigint, ${from + step - 1}::bigint) AS n`
   }
-  yield* sql`ANALYZE task_index`
+  // what autovacuum comes to do on its own
+  yield* sql`VACUUM (ANALYZE) task_index`
 })
 
 const filters: ReadonlyArray<readonly [what: string, filter: TaskFilter]> = [
@@ -59,10 +60,6 @@ const fastest = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, 
   return best
 })
 
-/** Such counts end after some thousand rows, wherever PostgreSQL finds them. */
-const isOfStatusesOnly = (filter: TaskFilter): boolean =>
-  Object.keys(filter).every((name) => name === "status" || name === "since" || name === "until")
-
 const middle: TaskPosition = { micros: 1_790_500_000_000_000, id: "task-a" }
 
 const printTimes = Effect.gen(function* () {
@@ -89,7 +86,7 @@ describe.skipIf(TemporaryDatabase.server === null)("an index of many tasks in Po
             Effect.all([
               index.list(filter, { limit: 100 }),
               index.list(filter, { limit: 100, after: middle }),
-              ...(isOfStatusesOnly(filter) ? [] : [index.counts(filter)])
+              index.counts(filter)
             ])
           )
           assert.deepStrictEqual(scanned, [], what)
