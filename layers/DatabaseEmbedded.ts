@@ -11,6 +11,7 @@ import * as DatabaseCommon from "./postgres/DatabaseCommon.ts"
 import * as EmbeddedStorage from "./postgres/EmbeddedStorage.ts"
 import * as InstrumentedSql from "./postgres/InstrumentedSql.ts"
 import * as PgliteWire from "./postgres/PgliteWire.ts"
+import * as PreparedDatabase from "./postgres/PreparedDatabase.ts"
 
 /**
  * PostgreSQL inside the process (PGlite). PGlite has only one session, so statements run one at a time. LISTEN would
@@ -69,8 +70,8 @@ const startFailure = (cause: unknown) =>
   })
 
 /**
- * What the database of `layer` begins with, in the form of PGlite's `dumpDataDir`. Default: nothing. To load a snapshot
- * takes a tenth of the time in which PGlite creates an empty database, so that tests with many databases begin with one.
+ * What the database of `layer` begins with, in the form of PGlite's `dumpDataDir`. Default: nothing. Tests with many
+ * databases begin with one that has the schema.
  */
 export const Snapshot = Context.Reference<Option.Option<Blob>>("svc/DatabaseEmbedded/Snapshot", {
   defaultValue: Option.none
@@ -78,7 +79,8 @@ export const Snapshot = Context.Reference<Option.Option<Blob>>("svc/DatabaseEmbe
 
 const open = Effect.flatMap(Snapshot, (snapshot) =>
   Effect.tryPromise({
-    try: () => PGlite.create(Option.isSome(snapshot) ? { loadDataDir: snapshot.value } : {}),
+    try: async () =>
+      PGlite.create(Option.isSome(snapshot) ? { loadDataDir: snapshot.value } : await PreparedDatabase.options()),
     catch: startFailure
   })
 )

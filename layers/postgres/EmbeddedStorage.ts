@@ -4,6 +4,7 @@ import { PGlite } from "@electric-sql/pglite"
 import { Duration, Effect, Schedule } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { DataRefused, DataUnusable } from "../data/DataRefused.ts"
+import * as PreparedDatabase from "./PreparedDatabase.ts"
 
 /** The major version of PostgreSQL in the installed PGlite. It reads only directories of the same major version. */
 export const postgresMajor = "18"
@@ -30,7 +31,7 @@ const create = async (path: string) => {
   const temporary = `${path}.new`
   rmSync(temporary, { recursive: true, force: true })
   mkdirSync(temporary, { mode: 0o700 })
-  const created = await start(temporary)
+  const created = await start(temporary, await PreparedDatabase.options())
   await created.exec("CHECKPOINT")
   await created.close()
   renameSync(temporary, path)
@@ -45,7 +46,7 @@ const closeToOthers = (path: string): void => {
   if ((mode & 0o007) !== 0 && uid === process.getuid?.()) chmodSync(path, 0o700)
 }
 
-const start = async (dataDir: string): Promise<PGlite> => {
+const start = async (dataDir: string, begin: { readonly loadDataDir?: Blob } = {}): Promise<PGlite> => {
   let reason: string | undefined
   let hasStarted = false
   const onStderr = (line: string): boolean => {
@@ -55,7 +56,7 @@ const start = async (dataDir: string): Promise<PGlite> => {
     return false
   }
   try {
-    const postgres = await PGlite.create({ dataDir, relaxedDurability: false, onStderr })
+    const postgres = await PGlite.create({ dataDir, relaxedDurability: false, onStderr, ...begin })
     hasStarted = true
     return postgres
   } catch (cause) {

@@ -1,0 +1,4 @@
+import { write } from "./PreparedDatabase.ts"
+
+/** A step of the build: `npm run build:database`. */
+await write()
