@@ -258,4 +258,43 @@ describe.skipIf(!isReal)("a status server that is killed", () => {
       }).pipe(provided),
     300_000
   )
+
+  it.live(
+    "around the pause and the resume of a staged replay: it is in one of the two states, and each message is published once",
+    () =>
+      Effect.gen(function* () {
+        const { fail, mends, servers, times } = yield* world
+        const steps = ["pause", "resume"].flatMap((verb) => [`before dlq-replay-${verb}`, `after dlq-replay-${verb}`])
+        for (const [n, step] of steps.entries()) {
+          const tasks = Array.from({ length: 3 }, (_, i) => `p${n}-${i}`)
+          const ids = yield* Effect.forEach(tasks, fail, { concurrency: 3 })
+          for (const task of tasks) mends.add(task)
+          const { body: job } = yield* servers.post("/dlq/replays", { ids, plan: { steps: [1], rate: 0.5 } })
+          const path = `/dlq/replays/${job.replay_id}`
+          const become = (state: string) =>
+            eventually(servers.get(path), ({ body }) => body.state === state, "25 seconds")
+          yield* eventually(servers.get(path), ({ body }) => body.replayed === 1)
+
+          const pause = servers.post(`${path}/pause`, { reason: step })
+          if (step.endsWith("pause")) yield* servers.killed(step, pause)
+          if (step !== "after dlq-replay-pause") assert.strictEqual((yield* pause).status, 200, step)
+          const { body: paused } = yield* become("paused")
+          assert.strictEqual(paused.paused.reason, step)
+          assert.isBelow(paused.replayed, 3, step)
+
+          const resume = servers.post(`${path}/resume`)
+          if (step.endsWith("resume")) yield* servers.killed(step, resume)
+          if (step !== "after dlq-replay-resume") assert.strictEqual((yield* resume).status, 200, step)
+          const { body: over } = yield* become("finished")
+          assert.deepStrictEqual([over.replayed, over.unknown], [3, 0], step)
+          for (const task of tasks) {
+            yield* eventually(
+              Effect.sync(() => times(task)),
+              (times) => times === 1
+            )
+          }
+        }
+      }).pipe(provided),
+    180_000
+  )
 })
