@@ -9,6 +9,7 @@ import * as Guarded from "./Guarded.ts"
 import * as GuardedStreams from "./GuardedStreams.ts"
 import * as Hostile from "./Hostile.ts"
 import * as Inner from "./Inner.ts"
+import * as Lists from "./Lists.ts"
 import * as Machine from "./Machine.ts"
 import * as Messaging from "./messaging/Bench.ts"
 import * as Contenders from "./messaging/Contenders.ts"
@@ -81,6 +82,11 @@ const usage = Effect.fnUntraced(function* (rows: number, nodeFlags: ReadonlyArra
   yield* Console.log(Report.usageReport(yield* Usage.run(rows, nodeFlags, say), yield* Machine.describe))
 })
 
+const lists = Effect.gen(function* () {
+  const upstream = yield* Entrants.upstream
+  yield* Console.log(Lists.report(yield* Lists.run(upstream, say), yield* Machine.describe))
+})
+
 const chosen = <Name extends string>(only: Option.Option<string>, names: ReadonlyArray<Name>) =>
   Effect.forEach(Option.match(only, { onNone: () => names, onSome: (list) => list.split(",") }), (wish) => {
     const name = names.find((name) => name === wish)
@@ -132,6 +138,10 @@ const command = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Instead: the gateway's own work for a request, without sockets and servers (15 seconds)")
     ),
+    lists: Flag.Boolean("lists").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Instead: lists and searches among 100,000 keys and dead letters, and a million tasks")
+    ),
     usage: Flag.Int("usage").pipe(
       Flag.optional,
       Flag.withDescription("Instead: how many usage rows to make, and to ask the control API about")
@@ -147,6 +157,7 @@ const command = Command.make(
     guarded: guardedOnly,
     hostile: hostileMinutes,
     inner: innerOnly,
+    lists: listsOnly,
     messaging,
     only,
     profile,
@@ -161,6 +172,7 @@ const command = Command.make(
       onSome: (folder) => ["--cpu-prof", `--cpu-prof-dir=${folder}`]
     })
     if (innerOnly) return yield* inner
+    if (listsOnly) return yield* lists
     if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {
       if (Option.isSome(minutes)) return yield* Messaging.soak(minutes.value, nodeFlags)
