@@ -1,0 +1,12 @@
+import { setTimeout } from "node:timers/promises"
+
+const patienceMs = 30_000
+
+/** Waits until `holds` is true. */
+export const eventuallyTrue = async (holds: () => Promise<boolean>): Promise<void> => {
+  const until = Date.now() + patienceMs
+  while (!(await holds())) {
+    if (Date.now() > until) throw new Error(`it did not come true within ${patienceMs} ms`)
+    await setTimeout(50)
+  }
+}

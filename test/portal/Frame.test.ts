@@ -1,0 +1,134 @@
+import { assert, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { eventuallyTrue } from "./EventuallyTrue.ts"
+import { describePortal } from "./PortalBrowser.ts"
+
+const menuOf = (page: Page) => page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts()
+
+const submit = async (page: Page, token: string) => {
+  await page.getByLabel("Operator token or gateway key").fill(token)
+  await page.getByRole("button", { name: "Sign in" }).click()
+}
+
+describePortal("Signing in", (portal) => {
+  it("says what is wrong with a token, and goes on to the page of the address with a right one", async () => {
+    const { page, problems } = await portal.open("/keys?q=blue", { token: null })
+    problems.expect(/^401 POST \/admin-ui\/session$/)
+    await submit(page, `op_live_${"0".repeat(64)}`)
+    await page.getByRole("alert").filter({ hasText: "No operator token matches" }).waitFor()
+    await submit(page, portal.adminToken)
+    await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor()
+    assert.match(page.url(), /\/admin-ui\/keys\?q=blue$/)
+    const kept = await page.evaluate<string>("JSON.stringify([localStorage, sessionStorage]) + document.cookie")
+    assert.notInclude(kept, portal.adminToken)
+  })
+
+  it("ends with the session, in the page that is open, and signs in again where it was", async () => {
+    const { page, problems } = await portal.open("/projects", { ownSession: true })
+    problems.expect(/^401 GET /)
+    await page.context().clearCookies()
+    await page.keyboard.press("g")
+    await page.keyboard.press("k")
+    await page.getByText("The session has ended.").waitFor()
+    await submit(page, portal.adminToken)
+    await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor()
+  })
+
+  it("ends by signing out", async () => {
+    const { page } = await portal.open("/", { ownSession: true })
+    await page.getByRole("button", { name: /^Signed in as/ }).click()
+    await page.getByRole("menuitem", { name: "Sign out" }).click()
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+    await page.reload()
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+  })
+
+  for (const scheme of ["light", "dark"] as const) {
+    for (const width of [360, 1280]) {
+      it(`is accessible in ${scheme} colours at ${width} pixels`, async () => {
+        const { axe, page } = await portal.open("/", { token: null, scheme, width })
+        assert.deepStrictEqual(await axe(), [])
+        assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
+      })
+    }
+  }
+})
+
+describePortal("The frame of all pages", (portal) => {
+  it("shows the pages that the scopes open, and says what the others need", async () => {
+    const { page } = await portal.open("/keys", { scopes: ["usage:read"] })
+    await page.getByText("This page needs operators:manage. You have usage:read.").waitFor()
+    const menu = await menuOf(page)
+    assert.include(menu, "Requests")
+    assert.notInclude(menu, "Keys")
+    const other = await portal.open("/", { scopes: ["audit:read"] })
+    await other.page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
+  })
+
+  it("opens every page by its address, and says when there is none", async () => {
+    const { page } = await portal.open("/tasks/board")
+    await page.getByRole("heading", { level: 1 }).waitFor()
+    await page.goto(`${portal.gateway.control}/admin-ui/nothing`)
+    await page.getByText(/There is no such page/).waitFor()
+  })
+
+  it("is worked with the keyboard", async () => {
+    const { page } = await portal.open("/")
+    await page.keyboard.press("g")
+    await page.keyboard.press("k")
+    await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor()
+    await page.keyboard.press("?")
+    await page.getByRole("dialog", { name: "Keys" }).getByText("previous row").waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "hidden" })
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("a1b2c3d4-no-such-id")
+    await page.getByText(/^No such id among/).waitFor()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.type("audit")
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
+  })
+
+  it("finds what has an id", async () => {
+    const project = await portal.gateway.operate("POST", "/projects", { name: "found by its id" })
+    assert(typeof project === "object" && project !== null && "id" in project)
+    const { page } = await portal.open("/")
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type(String(project.id))
+    await page.getByRole("button", { name: /found by its id/ }).click()
+    await page.waitForURL(`**/admin-ui/projects/${project.id}`)
+  })
+
+  it("keeps the range in the address, on every page", async () => {
+    const { page } = await portal.open("/?range=7d")
+    await page.getByRole("radiogroup", { name: "Range" }).getByText("1h", { exact: true }).click()
+    await page.waitForURL("**/admin-ui/?range=1h")
+    await page.keyboard.press("g")
+    await page.keyboard.press("u")
+    await page.waitForURL("**/admin-ui/usage?range=1h")
+    await page.keyboard.press("[")
+    await page.waitForURL(/range=.*Z\.\./)
+  })
+
+  it("says whether what it shows is live, and pauses", async () => {
+    const { page } = await portal.open("/")
+    const indicator = page.getByRole("button", { name: /^(live|paused|reconnecting)$/ })
+    await eventuallyTrue(async () => (await indicator.innerText()) === "live")
+    await page.keyboard.press("l")
+    await eventuallyTrue(async () => (await indicator.innerText()) === "paused")
+    await indicator.click()
+    await eventuallyTrue(async () => (await indicator.innerText()) === "live")
+  })
+
+  for (const scheme of ["light", "dark"] as const) {
+    for (const width of [360, 1280]) {
+      it(`is accessible in ${scheme} colours at ${width} pixels`, async () => {
+        const { axe, page } = await portal.open("/settings", { scheme, width })
+        await page.getByRole("heading", { level: 1 }).waitFor()
+        assert.deepStrictEqual(await axe(), [])
+        assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
+      })
+    }
+  }
+})

@@ -1,0 +1,211 @@
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { afterAll, afterEach, assert, beforeAll, describe } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
+import { inject } from "vitest"
+import * as RunningGateway from "../RunningGateway.ts"
+import * as BuiltPortal from "./BuiltPortal.ts"
+import { PageProblems } from "./PageProblems.ts"
+
+const executable = inject("chromium")
+
+/** Building the portal, and starting the program and the browser on a machine that is busy. */
+const startsWithinMs = 300_000
+
+export interface View {
+  /** An operator token or a gateway key. Default: the token with all scopes. `null`: nobody is signed in. */
+  readonly token?: string | null
+  /** Signs in with a token of these scopes instead. */
+  readonly scopes?: ReadonlyArray<string>
+  readonly scheme?: "light" | "dark"
+  /** The width in CSS pixels. Default: 1280. */
+  readonly width?: number
+  /** Signs in anew instead of using the session that other pages have. A token signs in ten times a minute at most. */
+  readonly ownSession?: boolean
+  /** The origin of the listener. Default: the control listener. */
+  readonly origin?: string
+}
+
+/** A page in a browser profile of its own. */
+export interface OpenedPage {
+  readonly page: Page
+  /** What went wrong in the page. The test fails if there is something at its end. */
+  readonly problems: PageProblems
+  /** The violations that axe finds, a sentence for each. */
+  readonly axe: () => Promise<ReadonlyArray<string>>
+  /**
+   * Answers the requests of the page to paths that match, instead of the server. Without `body` it is an error of the
+   * control API. `delayMs` alone lets the server answer, later. Returns what takes it back.
+   */
+  readonly answer: (path: string | RegExp, answer: Answer) => Promise<() => Promise<void>>
+}
+
+export interface Answer {
+  readonly status?: number
+  readonly code?: string
+  readonly message?: string
+  readonly body?: unknown
+  readonly delayMs?: number
+}
+
+export interface Portal {
+  /** The program with the example's tasks and everything in its memory. */
+  readonly gateway: RunningGateway.RunningGateway
+  readonly adminToken: string
+  /** A token with these scopes. Made once. */
+  readonly tokenWith: (...scopes: ReadonlyArray<string>) => Promise<string>
+  /** Opens a page of the portal, such as `/keys?q=blue`, and waits until its frame is there. */
+  readonly open: (path: string, view?: View) => Promise<OpenedPage>
+}
+
+/**
+ * Tests of the portal in Chromium, against the real program: one program and one browser for all tests of `tests`.
+ * Every test fails if a page of it has complained in the console, broken its policy, or got an error that was not asked
+ * for (`answer`, `problems.expect`).
+ */
+export const describePortal = (
+  name: string,
+  tests: (portal: Portal) => void,
+  options: Pick<RunningGateway.Options, "environment" | "example" | "flags"> = {}
+): void => {
+  describe.skipIf(executable === null)(name, () => {
+    const scope = Scope.makeUnsafe()
+    const running = new RunningPortal()
+    beforeAll(async () => {
+      await BuiltPortal.ensure()
+      const gateway = await RunningGateway.start({ example: true, adminToken: running.adminToken, ...options }).pipe(
+        Scope.provide(scope),
+        Effect.runPromise
+      )
+      // tests may run as root, where Chromium has no sandbox
+      running.begin(gateway, await chromium.launch({ executablePath: executable ?? "", args: ["--no-sandbox"] }))
+    }, startsWithinMs)
+    afterEach(async () => {
+      assert.deepStrictEqual(await running.endTest(), [])
+    })
+    afterAll(async () => {
+      await running.browser?.close()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    })
+    tests(running)
+  })
+}
+
+class RunningPortal implements Portal {
+  readonly adminToken = RunningGateway.newAdminToken()
+  browser: Browser | undefined
+  #gateway: RunningGateway.RunningGateway | undefined
+  readonly #tokens = new Map<string, Promise<string>>()
+  readonly #sessions = new Map<string, Promise<Cookies>>()
+  #opened: Array<{ readonly context: BrowserContext; readonly problems: PageProblems }> = []
+
+  begin(gateway: RunningGateway.RunningGateway, browser: Browser): void {
+    this.#gateway = gateway
+    this.browser = browser
+  }
+
+  get gateway(): RunningGateway.RunningGateway {
+    if (this.#gateway === undefined) throw new Error("the program has not started yet")
+    return this.#gateway
+  }
+
+  readonly tokenWith = (...scopes: ReadonlyArray<string>): Promise<string> => {
+    const name = [...scopes].sort().join(" ")
+    const known = this.#tokens.get(name) ?? this.#makeToken(name, scopes)
+    this.#tokens.set(name, known)
+    return known
+  }
+
+  async #makeToken(name: string, scopes: ReadonlyArray<string>): Promise<string> {
+    const minted = await this.gateway.operate("POST", "/operator-tokens", { name, scopes })
+    assert(typeof minted === "object" && minted !== null && "raw_token" in minted)
+    return String(minted.raw_token)
+  }
+
+  readonly open = async (path: string, view: View = {}): Promise<OpenedPage> => {
+    const { origin = this.gateway.control, scheme = "light", width = 1280 } = view
+    const context = await this.#browser().newContext({
+      baseURL: origin,
+      viewport: { width, height: 900 },
+      colorScheme: scheme,
+      reducedMotion: "reduce"
+    })
+    const problems = new PageProblems()
+    this.#opened.push({ context, problems })
+    const token = await this.#tokenOf(view)
+    if (token !== null)
+      await context.addCookies(await (view.ownSession === true ? signIn(origin, token) : this.#session(origin, token)))
+    const page = await context.newPage()
+    problems.watch(page)
+    await page.goto(`/admin-ui${path}`)
+    await page.waitForSelector(token === null ? "form input[name=token]" : "main#page")
+    return { page, problems, axe: () => axeOf(page), answer: answering(page, problems) }
+  }
+
+  #browser(): Browser {
+    if (this.browser === undefined) throw new Error("the browser has not started yet")
+    return this.browser
+  }
+
+  #tokenOf({ scopes, token = this.adminToken }: View): Promise<string | null> | string | null {
+    return scopes === undefined ? token : this.tokenWith(...scopes)
+  }
+
+  #session(origin: string, token: string): Promise<Cookies> {
+    const name = `${origin} ${token}`
+    const known = this.#sessions.get(name) ?? signIn(origin, token)
+    this.#sessions.set(name, known)
+    return known
+  }
+
+  /** Closes the pages of the test, and returns what went wrong in them. */
+  async endTest(): Promise<ReadonlyArray<string>> {
+    const opened = this.#opened
+    this.#opened = []
+    await Promise.all(opened.map(({ context }) => context.close()))
+    return opened.flatMap(({ problems }) => problems.unexpected)
+  }
+}
+
+type Cookies = Parameters<BrowserContext["addCookies"]>[0]
+
+/** Signs in as a program does, and returns the cookie for the browser. */
+const signIn = async (origin: string, token: string): Promise<Cookies> => {
+  const response = await fetch(`${origin}/admin-ui/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ token })
+  })
+  const [, name = "", value = ""] = /^([^=]+)=([^;]+)/.exec(response.headers.get("set-cookie") ?? "") ?? []
+  if (!response.ok || name === "") throw new Error(`signing in answered ${response.status}: ${await response.text()}`)
+  return [{ name, value, url: origin, httpOnly: true, sameSite: "Strict" }]
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+
+/** The debugger evaluates the source, so that the policy of the page need not allow it. */
+const axeOf = async (page: Page): Promise<ReadonlyArray<string>> => {
+  await page.evaluate(axeSource)
+  return page.evaluate<ReadonlyArray<string>>(`axe.run(document, {
+    preload: false,
+    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+  }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ html, failureSummary }) => id + ": " + help + " at " + html.slice(0, 160) + " " + failureSummary)))`)
+}
+
+const answering =
+  (page: Page, problems: PageProblems) =>
+  async (path: string | RegExp, answer: Answer): Promise<() => Promise<void>> => {
+    const { code = "internal_error", delayMs = 0, message = "Something broke.", status } = answer
+    const isAsked = (url: URL) =>
+      typeof path === "string" ? url.pathname === `/admin-ui${path}` : path.test(url.pathname + url.search)
+    if (status !== undefined && status >= 400) problems.expectAt(isAsked)
+    await page.route(isAsked, async (route) => {
+      if (delayMs > 0) await new Promise((later) => setTimeout(later, delayMs))
+      if (status === undefined && answer.body === undefined) return route.continue()
+      const body = answer.body ?? { error: { code, message, request_id: "req-of-the-test" } }
+      return route.fulfill({ status: status ?? 200, json: body })
+    })
+    return () => page.unroute(isAsked)
+  }
