@@ -128,6 +128,10 @@ const readSettings = (variables: Variables) => {
   const upstreams = readUpstreams(variables)
   const directCompat = readDirectCompat(variables)
   const upstreamUi = readUpstreamUi(variables)
+  const portal = Option.map(variables.optional(portalVariable, Kinds.Address), (address) => ({
+    ...address,
+    variable: portalVariable
+  }))
   const authSettings = readAuth(variables)
   const controlOrigin = variables.optional("GATEWAY_CONTROL_ORIGIN", Kinds.WebOrigin)
   const oidcClient = readOidcClient(variables, controlOrigin)
@@ -186,11 +190,14 @@ const readSettings = (variables: Variables) => {
     oidcClient,
     /** The listener that serves the upstream's UI to browsers, and its public origin. */
     upstreamUi,
+    /** The name of the environment, which the portal shows with a colour of its own for production. */
+    environment: variables.optional("SVC_ENVIRONMENT", Kinds.EnvironmentName),
+    /** The origin at which applications reach the gateway. The portal's snippets name it. */
+    gatewayOrigin: variables.optional("GATEWAY_PUBLIC_ORIGIN", Kinds.WebOrigin),
     /** The listener with the view of holders of gateway keys alone. */
-    portal: Option.map(variables.optional(portalVariable, Kinds.Address), (address) => ({
-      ...address,
-      variable: portalVariable
-    })),
+    portal,
+    /** The origin at which browsers reach the listener of holders. With https, their session cookies are restricted to TLS. */
+    portalOrigin: variables.optional("SVC_PORTAL_ORIGIN", Kinds.WebOrigin),
     /** The listener for statuses, dead letters and graphs. Without a token its address must be a loopback address. */
     ...readStatusListener(variables),
     /** The limit of open event streams, in total and per client address. */
@@ -256,6 +263,7 @@ const readSettings = (variables: Variables) => {
       directCompat: Option.isSome(directCompat),
       studio: Option.isSome(studioBaseUrl),
       upstreamUi: Option.isSome(upstreamUi),
+      portal: Option.isSome(portal),
       identityProvider: Option.exists(authSettings, ({ settings }) => settings.identity_enabled),
       signIn: Option.isSome(oidcClient),
       trustedGateway: Option.exists(authSettings, ({ settings }) => settings.trusted_gateway_header_enabled),

@@ -1,8 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
-import { type Duration, Effect, Layer, Option, SubscriptionRef } from "effect"
+import { type Duration, Effect, Layer, Option, Ref, SubscriptionRef } from "effect"
 import type { OnDisconnect } from "../src/gateway/forward/RequestLifecycle.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
+import { type BoundAddress, GatewayAddress } from "../src/process/GatewayAddress.ts"
 import { Lifecycle } from "../src/process/Lifecycle.ts"
 import { shutdownSeconds } from "../src/process/ShutdownTimeouts.ts"
 import type { Address } from "./environment/Variables.ts"
@@ -77,12 +78,19 @@ export const layer = (
           ServerClose.drain(server, (retires ? ServerClose.closeInGrace : ServerClose.close)(server), drainTimeout)
         ).pipe(Effect.andThen(Effect.timeoutOption(requestsEnded, `${shutdownSeconds.settlement} seconds`)))
       )
+      yield* noteAddress({ host: address.host, port })
       yield* Startup.announceListener(
         "proxy",
         `http://${address.host.includes(":") ? `[${address.host}]` : address.host}:${port}`
       )
     })
   )
+
+/** Tells the portal of the same process where applications reach the gateway. */
+const noteAddress = Effect.fnUntraced(function* (bound: BoundAddress) {
+  const address = yield* Effect.serviceOption(GatewayAddress)
+  if (Option.isSome(address)) yield* Ref.set(address.value, Option.some(bound))
+})
 
 /** Returns whether another process takes the place of this one. */
 const retiring: Effect.Effect<Effect.Effect<boolean>> = Effect.map(

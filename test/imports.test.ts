@@ -52,7 +52,7 @@ const areas: ReadonlyArray<Area> = [
       ...["api/holder", "api"],
       ...["store", "audit", "session", "operators", "http", "services", "usage", "policies", "keys", "limits"],
       ...["holder", "providers"],
-      ...["configuration", "upstream-ui", "sign-in", "find", "tasks", "live"],
+      ...["configuration", "upstream-ui", "sign-in", "portal", "system", "find", "tasks", "live"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
     ]
   },
@@ -88,7 +88,7 @@ const areas: ReadonlyArray<Area> = [
     may: ["src", "migrations"],
     rooms: [
       ...["telemetry", "data", "journal", "drivers", "amqp", "broker-memory/queues", "broker-memory", "http"],
-      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", "."],
+      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", "portal", "."],
       ...[
         "testing/contract/law",
         "testing/contract/upstream",

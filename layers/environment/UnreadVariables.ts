@@ -10,6 +10,7 @@ export interface EnabledParts {
   readonly directCompat: boolean
   readonly studio: boolean
   readonly upstreamUi: boolean
+  readonly portal: boolean
   readonly identityProvider: boolean
   readonly signIn: boolean
   readonly trustedGateway: boolean
@@ -45,6 +46,7 @@ export const find = (isSet: (variable: string) => boolean, parts: EnabledParts):
     ]),
     ...unless(parts.studio, "SVC_STUDIO_BASE_URL is not set", ["SVC_STUDIO_TOKEN"]),
     ...unless(parts.upstreamUi, "GATEWAY_UPSTREAM_UI_BIND_ADDR is not set", ["GATEWAY_UPSTREAM_UI_ORIGIN"]),
+    ...unless(parts.portal, "SVC_PORTAL_BIND_ADDR is not set", ["SVC_PORTAL_ORIGIN"]),
     ...unless(parts.signIn, "IDENTITY_SIGN_IN_CLIENT_ID is not set", [
       "IDENTITY_SIGN_IN_GROUPS_CLAIM",
       "IDENTITY_SIGN_IN_GROUP_SCOPES",

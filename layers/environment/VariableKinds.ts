@@ -84,6 +84,10 @@ const visibleAscii = (most: number) =>
     refusedWith(`must be 1 to ${most} visible ASCII characters`)
   )
 export const KeyPrefix = visibleAscii(64)
+/** A word or two that fit on a badge. */
+export const EnvironmentName = Schema.String.check(Schema.isPattern(/^[\p{L}\p{N}][\p{L}\p{N} ._/-]{0,31}$/u)).pipe(
+  refusedWith("must be 1 to 32 letters, digits, spaces and . _ / -, such as production or staging eu")
+)
 /** Only characters that a header value may contain. */
 export const Credential = Schema.RedactedFromValue(visibleAscii(4096))
 

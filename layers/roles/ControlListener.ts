@@ -1,9 +1,11 @@
-import { Layer } from "effect"
+import { type Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { ControlHosts } from "../../src/control/http/KnownHosts.ts"
 import * as Probes from "../../src/control/http/Probes.ts"
+import { hostnameOf } from "../../src/http/RequestHost.ts"
 import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import type { Settings } from "../Environment.ts"
+import type { Address } from "../environment/Variables.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
 import * as Startup from "../Startup.ts"
@@ -13,13 +15,13 @@ export const serveOptions = { routerConfig: Probes.routerConfig, disableLogger: 
 /** `listener` is provided, not merged. Otherwise another listener would also use the router in its output. */
 export const controlListener = <E, R>(
   listener: Layer.Layer<never, E, R>,
-  announcedPath: string,
+  announce: (address: string) => Effect.Effect<void>,
   settings: Settings,
   connectionLimits = Listeners.defaultConnectionLimits
 ) =>
-  announce(announcedPath).pipe(
+  Layer.effectDiscard(HttpServer.addressFormattedWith(announce)).pipe(
     Layer.provide(listener),
-    Layer.provide(Layer.succeed(ControlHosts, [...settings.controlHosts, settings.controlAddress.host.toLowerCase()])),
+    Layer.provide(Layer.succeed(ControlHosts, hostsOf(settings, settings.controlAddress, settings.controlOrigin))),
     Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),
     Layer.provide(
       Listeners.serverLayer(settings.controlAddress, `${shutdownSeconds.controlListener} seconds`, {
@@ -29,11 +31,17 @@ export const controlListener = <E, R>(
     )
   )
 
-const announce = (entrance: string) =>
-  Layer.effectDiscard(
-    HttpServer.addressFormattedWith((address) => Startup.announceListener("control", address + entrance))
-  )
+/** The host names that browsers may use for a listener. */
+export const hostsOf = (
+  { controlHosts }: Settings,
+  { host }: Address,
+  origin: Option.Option<string>
+): ReadonlyArray<string> => [...controlHosts, host.toLowerCase(), ...Option.toArray(origin).map(hostnameOf)]
 
 /** Serves only probes and metrics, for roles without the operator API. */
 export const probes = (settings: Settings) =>
-  controlListener(HttpRouter.serve(Probes.layer, serveOptions), "/admin-ui/readyz", settings)
+  controlListener(
+    HttpRouter.serve(Probes.layer, serveOptions),
+    (address) => Startup.announceListener("control", `${address}/admin-ui/readyz`),
+    settings
+  )

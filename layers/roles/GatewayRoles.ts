@@ -7,6 +7,7 @@ import { compatLimits } from "../../src/policy/routes/CanonicalRoute.ts"
 import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
 import { AppliedEpoch } from "../../src/process/AppliedEpoch.ts"
 import { Conditions } from "../../src/process/Conditions.ts"
+import { GatewayAddress } from "../../src/process/GatewayAddress.ts"
 import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
 import type { Lifecycle } from "../../src/process/Lifecycle.ts"
 import { Readiness } from "../../src/process/Readiness.ts"
@@ -18,6 +19,7 @@ import type { ListenerRefused } from "../Startup.ts"
 import { probes } from "./ControlListener.ts"
 import * as Installation from "./Installation.ts"
 import type { OperatedTasks } from "./OperatedTasks.ts"
+import * as OwnProcess from "./OwnProcess.ts"
 import * as ServingLifecycle from "./ServingLifecycle.ts"
 
 type GatewayRole = Exclude<Role, TasksRole>
@@ -33,8 +35,8 @@ export const layer = Effect.fnUntraced(function* (
   operational: Operational = probes(settings)
 ) {
   const tasks = yield* tasksOf(doors, settings)
-  const listening = yield* Effect.promise(() => listeners(role, settings, operational, tasks))
-  return ServingLifecycle.layer(settings).pipe(
+  const listening = yield* Effect.promise(() => listeners(doors, role, settings, operational, tasks))
+  return Layer.merge(ServingLifecycle.layer(settings), OwnProcess.announce(role)).pipe(
     Layer.provide(listening),
     Layer.provide(Option.match(tasks, { onNone: () => Layer.empty, onSome: ({ program }) => program })),
     Layer.provide(Installation.prepare(settings)),
@@ -67,6 +69,7 @@ const tasksOf = Effect.fnUntraced(function* (doors: Doors, settings: Settings) {
 })
 
 const listeners = async (
+  doors: Doors,
   role: GatewayRole,
   settings: Settings,
   operational: Operational,
@@ -74,19 +77,19 @@ const listeners = async (
 ) => {
   switch (role) {
     case "control":
-      return operatorApi(settings, tasks)
+      return operatorApi(doors, settings, tasks)
     case "gateway":
       return (await proxy(settings)).pipe(Layer.provide(operational), Layer.provide(Readiness.layer("degraded")))
     case "all":
       return (await proxy(settings)).pipe(
-        Layer.provide(await operatorApi(settings, tasks)),
-        Layer.provide([AppliedEpoch.layer, Readiness.layer("not_ready")])
+        Layer.provide(await operatorApi(doors, settings, tasks)),
+        Layer.provide([GatewayAddress.layer, AppliedEpoch.layer, Readiness.layer("not_ready")])
       )
   }
 }
 
-const operatorApi = (settings: Settings, tasks: Option.Option<OperatedTasks>) =>
-  import("./OperatorApi.ts").then(({ layer }) => layer(settings, tasks))
+const operatorApi = (doors: Doors, settings: Settings, tasks: Option.Option<OperatedTasks>) =>
+  import("./OperatorApi.ts").then(({ layer }) => layer(doors, settings, tasks))
 const proxy = (settings: Settings) => import("./Proxy.ts").then(({ layer }) => layer(settings))
 
 const gatewaySettings = (settings: Settings) =>

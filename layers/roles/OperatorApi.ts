@@ -1,31 +1,46 @@
 import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
+import { ControlHosts } from "../../src/control/http/KnownHosts.ts"
 import { LiveStreams } from "../../src/control/live/LiveStreams.ts"
+import { InstallationOfEnvironment } from "../../src/control/portal/InstallationFacts.ts"
 import { ControlOrigin } from "../../src/control/session/ControlOrigin.ts"
+import { ListenerSessions, ofHolders } from "../../src/control/session/ListenerSessions.ts"
 import { StartupOidcClient } from "../../src/control/sign-in/OidcClient.ts"
+import { StartLink } from "../../src/control/sign-in/StartLink.ts"
 import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
 import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
+import type { Doors } from "../Doors.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
+import * as PortalFolder from "../portal/PortalFolder.ts"
 import * as Startup from "../Startup.ts"
-import { controlListener, serveOptions } from "./ControlListener.ts"
+import { version } from "../telemetry/Version.ts"
+import { controlListener, hostsOf, serveOptions } from "./ControlListener.ts"
 import { connectionLimits } from "./EventStreams.ts"
 import type { OperatedTasks } from "./OperatedTasks.ts"
+import * as OwnDoors from "./OwnDoors.ts"
+import * as StartLinkLine from "./StartLinkLine.ts"
 
 /** `tasks` are those that operators see and change at the control listener. */
-export const layer = (settings: Settings, tasks: Option.Option<OperatedTasks>) =>
+export const layer = (doors: Doors, settings: Settings, tasks: Option.Option<OperatedTasks>) =>
   LiveStreams.drainFirst.pipe(
     Layer.provide(Option.match(tasks, { onNone: () => withoutTasks(settings), onSome: withTasks(settings) })),
     Layer.provide([
       upstreamUi(settings),
       Layer.succeed(ControlOrigin, settings.controlOrigin),
-      Layer.succeed(StartupOidcClient, settings.oidcClient)
+      Layer.succeed(StartupOidcClient, settings.oidcClient),
+      OwnDoors.layer(doors),
+      PortalFolder.layer(),
+      installation(settings)
     ]),
-    Layer.provide(LiveStreams.layer()),
+    Layer.provide([LiveStreams.layer(), StartLinkLine.isInTerminal() ? StartLink.layer : Layer.empty]),
     Layer.merge(portal(settings))
   )
+
+const installation = ({ environment, gatewayOrigin }: Settings) =>
+  Layer.succeed(InstallationOfEnvironment, { environment, version, gatewayOrigin })
 
 const withoutTasks = (settings: Settings) => listener(HttpRouter.serve(ControlApp.layer, serveOptions), settings)
 
@@ -43,7 +58,21 @@ const listener = <E, R>(
   served: Layer.Layer<never, E, R>,
   settings: Settings,
   eventStreams?: Settings["eventStreams"]
-) => controlListener(served, "/admin-ui/docs", settings, eventStreams && connectionLimits(eventStreams))
+) =>
+  Layer.unwrap(
+    Effect.map(Effect.serviceOption(StartLink), (link) =>
+      controlListener(
+        served,
+        (address) =>
+          Effect.andThen(
+            Startup.announceListener("control", `${address}/admin-ui/`),
+            StartLinkLine.print(link, address, settings)
+          ),
+        settings,
+        eventStreams && connectionLimits(eventStreams)
+      )
+    )
+  )
 
 /** Opens the listener for holders of keys if an address is configured. */
 const portal = (settings: Settings) =>
@@ -51,9 +80,16 @@ const portal = (settings: Settings) =>
     onNone: () => Layer.empty,
     onSome: (address) =>
       Layer.effectDiscard(
-        HttpServer.addressFormattedWith((bound) => Startup.announceListener("portal", `${bound}/admin-ui/v1/me`))
+        HttpServer.addressFormattedWith((bound) => Startup.announceListener("portal", `${bound}/admin-ui/my`))
       ).pipe(
         Layer.provide(HttpRouter.serve(ControlApp.portal, serveOptions)),
+        Layer.provide([
+          Layer.succeed(ListenerSessions, ofHolders),
+          Layer.succeed(ControlOrigin, settings.portalOrigin),
+          Layer.succeed(ControlHosts, hostsOf(settings, address, settings.portalOrigin)),
+          PortalFolder.layer(),
+          installation(settings)
+        ]),
         Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),
         Layer.provide(
           Listeners.serverLayer(address, `${shutdownSeconds.controlListener} seconds`, { requestTimeout: "30 seconds" })

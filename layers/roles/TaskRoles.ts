@@ -9,13 +9,14 @@ import type { Settings } from "../Environment.ts"
 import type { StartRefused } from "../Startup.ts"
 import { probes } from "./ControlListener.ts"
 import * as Messaging from "./Messaging.ts"
+import * as OwnProcess from "./OwnProcess.ts"
 import * as ServingLifecycle from "./ServingLifecycle.ts"
 import * as Status from "./Status.ts"
 import * as TasksModule from "./TasksModule.ts"
 
 /** The program of the roles messaging, status and graph, which need no database. */
 export const layer = (doors: Doors, role: TasksRole, tasks: Tasks, settings: Settings) =>
-  ServingLifecycle.layer(settings).pipe(
+  Layer.merge(ServingLifecycle.layer(settings), OwnProcess.announce(role)).pipe(
     Layer.provide(program(role, tasks, settings)),
     Layer.provide(probes(settings).pipe(Layer.provide(Messaging.readiness))),
     Layer.provide([ServingLifecycle.lifecycle, LiveFeed.layer]),

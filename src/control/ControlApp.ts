@@ -33,6 +33,7 @@ import * as UpstreamPassthroughHandlers from "./handlers/providers/UpstreamPasst
 import * as UpstreamUiHandlers from "./handlers/providers/UpstreamUi.ts"
 import * as SeenModelsHandlers from "./handlers/SeenModels.ts"
 import * as SessionHandlers from "./handlers/Session.ts"
+import * as SystemHandlers from "./handlers/System.ts"
 import * as ServiceImportHandlers from "./handlers/services/ServiceImport.ts"
 import * as ServiceOpenApiHandlers from "./handlers/services/ServiceOpenApi.ts"
 import * as ServicesHandlers from "./handlers/services/Services.ts"
@@ -63,6 +64,7 @@ import { Guardrails } from "./policies/Guardrails.ts"
 import { PolicyExplanations } from "./policies/PolicyExplanations.ts"
 import { PolicyLayers } from "./policies/PolicyLayers.ts"
 import { PolicySimulator } from "./policies/PolicySimulator.ts"
+import * as PortalRoutes from "./portal/PortalRoutes.ts"
 import { ModelPrices } from "./providers/ModelPrices.ts"
 import { ProviderHealth } from "./providers/ProviderHealth.ts"
 import { Providers } from "./providers/Providers.ts"
@@ -77,7 +79,9 @@ import { StudioConnection } from "./services/StudioConnection.ts"
 import { Sessions } from "./session/Sessions.ts"
 import { OidcSignIn } from "./sign-in/OidcSignIn.ts"
 import { SignIn } from "./sign-in/SignIn.ts"
+import * as StartLinkRoutes from "./sign-in/StartLinkRoutes.ts"
 import { BoundedQueries } from "./store/BoundedQueries.ts"
+import { SystemFacts } from "./system/SystemFacts.ts"
 import * as TaskOperations from "./tasks/TaskOperations.ts"
 import * as UpstreamUi from "./upstream-ui/UpstreamUi.ts"
 import { UpstreamUiLinks } from "./upstream-ui/UpstreamUiLinks.ts"
@@ -131,6 +135,7 @@ const stores = Layer.mergeAll(
   AuditChain.layer,
   DebugBundles.layer,
   Find.layer,
+  SystemFacts.layer,
   SignIn.layer.pipe(Layer.provideMerge(Layer.mergeAll(OperatorTokens.layer, PresentedKeys.layer, Sessions.layer))),
   OidcSignIn.layer,
   UpstreamUiLinks.layer.pipe(Layer.provide(UpstreamUiSessions.layer))
@@ -169,21 +174,27 @@ const handlers = Layer.mergeAll(
   AuditEventsHandlers.layer,
   DebugBundlesHandlers.layer,
   FindHandlers.layer,
+  SystemHandlers.layer,
   ConfigurationHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, RequestDecoding.layer]))
 
 const routes = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi).pipe(Layer.provide(handlers)),
   DocsPage.layer,
+  PortalRoutes.layer,
   LiveConfiguration.layer,
   UpstreamUi.layer,
+  StartLinkRoutes.layer.pipe(Layer.provide(Audit.layer)),
   Fallbacks.layer
 )
+
+/** Pages are for browsers that use a known host name. */
+const pagesMiddleware = PortalRoutes.pages.pipe(Layer.provideMerge(hostAndRequestIdMiddleware))
 
 const served = <E, R>(app: Layer.Layer<never, E, R>) =>
   app.pipe(
     Layer.provide([stores, BodyMemory.layer]),
-    Layer.provide([hostAndRequestIdMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
+    Layer.provide([pagesMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
   )
 
 /**
@@ -196,18 +207,23 @@ export const layer = served(routes)
 export const layerWithTasks = <E, R>(tasks: Layer.Layer<never, E, R>) =>
   served(Layer.merge(routes, TaskOperations.layer(tasks).pipe(Layer.provide(Audit.layer))))
 
-/** The routes of the separate listener for holders of keys: their view and the probes, without metrics. */
+/**
+ * The routes of the separate listener for holders of keys: their pages, their view, their sessions and the probes,
+ * without metrics. The caller provides `ListenerSessions.ofHolders`.
+ */
 export const portal = Layer.mergeAll(
   HttpApiBuilder.layer(PortalApi).pipe(
     Layer.provide([
       OperationalHandlers.probes,
-      HeldKeysHandlers.layer.pipe(Layer.provide([KeyAuthentication.layerWithoutSessions, RequestDecoding.layer]))
+      SessionHandlers.ofHolders.pipe(Layer.provide(RequestDecoding.layer)),
+      HeldKeysHandlers.layer.pipe(Layer.provide([KeyAuthentication.layer, RequestDecoding.layer]))
     ])
   ),
+  PortalRoutes.layer,
   notFoundRoutes
 ).pipe(
   Layer.provide([stores, BodyMemory.layer]),
-  Layer.provide([RequestIds, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
+  Layer.provide([pagesMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
 )
 
 /** The routes of the separate listener that serves the upstream's web interface to browsers at `origin`. */

@@ -1,13 +1,22 @@
-import { Context, Effect, Fiber, Layer, Metric, Option, Schedule, SubscriptionRef } from "effect"
+import { Context, DateTime, Effect, Fiber, Layer, Metric, Option, Schedule, SubscriptionRef } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis } from "../services/Redis.ts"
 import { Conditions } from "./Conditions.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
+/** A server that the process pings. */
+export interface DependencyState {
+  readonly name: string
+  readonly up: boolean
+  /** Since when it is up, or down, as far as this process has noticed. */
+  readonly since: DateTime.Utc
+}
+
 export interface Report {
   /** `degraded`: the process serves requests, but an operator should look at it. */
   readonly status: "ready" | "degraded" | "not_ready"
   readonly checks: Readonly<Record<string, string>>
+  readonly dependencies: ReadonlyArray<DependencyState>
 }
 
 interface Dependency {
@@ -23,9 +32,13 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
     const conditions = yield* Effect.serviceOption(Conditions)
     const watched = yield* Effect.forEach(servers, watchDependency)
     const report = Effect.gen(function* () {
-      const results = yield* Effect.forEach(watched, (server) => Effect.map(server.isUp, (up) => ({ ...server, up })), {
-        concurrency: "unbounded"
-      })
+      const results = yield* Effect.forEach(
+        watched,
+        (server) => Effect.map(server.isUp, (state) => ({ ...server, ...state })),
+        {
+          concurrency: "unbounded"
+        }
+      )
       const phase = yield* SubscriptionRef.get(lifecycle)
       const reported = Option.match(conditions, { onNone: () => [], onSome: ({ current }) => current() })
       const statuses = [
@@ -39,7 +52,8 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
           ...Object.fromEntries(results.map(({ name, up }) => [name, up ? "up" : "down"])),
           listeners: listeners[phase],
           ...Object.fromEntries(reported.map(({ status, name }) => [name, status]))
-        }
+        },
+        dependencies: results.map(({ name, since, up }) => ({ name, up, since }))
       }
       return current
     })
@@ -78,15 +92,17 @@ const recordReady = ({ status }: Report) => Metric.update(ready, status === "not
 const measureInterval = "5 seconds"
 
 const recordUp = ({ startPing, name }: WatchedDependency) =>
-  Effect.flatMap(Effect.flatMap(startPing, Fiber.join), (up) =>
+  Effect.flatMap(Effect.flatMap(startPing, Fiber.join), ({ up }) =>
     Metric.update(Metric.withAttributes(dependencyUp, { dependency: name }), up ? 1 : 0)
   )
 
+type PingResult = Pick<DependencyState, "up" | "since">
+
 interface WatchedDependency extends Dependency {
   /** Pings the dependency. Concurrent callers share one ping. */
-  readonly startPing: Effect.Effect<Fiber.Fiber<boolean>>
+  readonly startPing: Effect.Effect<Fiber.Fiber<PingResult>>
   /** Returns the result of the previous ping if the current ping takes longer than `probeTimeout`. */
-  readonly isUp: Effect.Effect<boolean>
+  readonly isUp: Effect.Effect<PingResult>
 }
 
 /** Orchestrators may wait only a second for a probe. A probe must not wait that long for one dependency. */
@@ -94,11 +110,12 @@ const probeTimeout = "250 millis"
 
 const watchDependency = Effect.fnUntraced(function* (server: Dependency) {
   const scope = yield* Effect.scope
-  let lastResult: boolean | undefined
-  let ping: Fiber.Fiber<boolean> | undefined
-  const pinged = Effect.map(succeedsInTime(server.ping), (up) => {
-    lastResult = up
-    return up
+  let lastResult: PingResult | undefined
+  let ping: Fiber.Fiber<PingResult> | undefined
+  const pinged = Effect.gen(function* () {
+    const up = yield* succeedsInTime(server.ping)
+    lastResult = lastResult?.up === up ? lastResult : { up, since: yield* DateTime.now }
+    return lastResult
   })
   const startPing = Effect.suspend(() => {
     if (ping !== undefined && ping.pollUnsafe() === undefined) return Effect.succeed(ping)

@@ -21,7 +21,8 @@ import { ProvidersApi } from "./providers/ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi, RoutesApi } from "./providers/RoutesApi.ts"
 import { UpstreamPassthroughApi } from "./providers/UpstreamPassthroughApi.ts"
 import { UpstreamUiApi } from "./providers/UpstreamUiApi.ts"
-import { SessionApi } from "./SessionApi.ts"
+import { HolderSessionApi, SessionApi } from "./SessionApi.ts"
+import { SystemApi } from "./SystemApi.ts"
 import { Authorization, KeyAuthorization, RequestDecoding } from "./schema/Security.ts"
 import { ServiceImportApi } from "./services/ServiceImportApi.ts"
 import { ServiceOpenApiApi } from "./services/ServiceOpenApiApi.ts"
@@ -59,6 +60,7 @@ type OperatorGroups =
   | typeof AuditApi
   | typeof DebugBundlesApi
   | typeof ConfigurationApi
+  | typeof SystemApi
 
 /** `Path` is the prefix of the groups, and `Caller` is the middleware that authenticates their callers. */
 type Authenticated<Groups, Caller extends HttpApiMiddleware.AnyId, Path extends `/${string}`> = HttpApiGroup.AddPrefix<
@@ -80,7 +82,7 @@ type Groups = HttpApiGroup.AddPrefix<
 >
 
 type PortalGroups = HttpApiGroup.AddPrefix<
-  typeof ProbesApi | Authenticated<typeof HolderApi, KeyAuthorization, "/v1">,
+  typeof ProbesApi | typeof HolderSessionApi | Authenticated<typeof HolderApi, KeyAuthorization, "/v1">,
   "/admin-ui"
 >
 
@@ -113,7 +115,8 @@ const OperatorApi = HttpApi.make("operator")
     SeenModelsApi,
     AuditApi,
     DebugBundlesApi,
-    ConfigurationApi
+    ConfigurationApi,
+    SystemApi
   )
   // The middleware added last runs first. The caller is therefore authenticated before the request is decoded.
   .middleware(RequestDecoding)
@@ -151,7 +154,7 @@ const HolderOnly = HttpApi.make("holder")
  * The API of the listener for holders of keys. Its groups have the handlers of `ControlApi`, so it has the same name.
  */
 export const PortalApi: HttpApi.HttpApi<"control", PortalGroups> = HttpApi.make("control")
-  .add(ProbesApi)
+  .add(ProbesApi, HolderSessionApi)
   .addHttpApi(HolderOnly)
   .prefix("/admin-ui")
 

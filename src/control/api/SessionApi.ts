@@ -25,38 +25,50 @@ const Answered = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4096)
 
 const proof = ["cross_origin_request", "missing_csrf_header", "invalid_request", "store_unavailable"] as const
 
+const create = HttpApiEndpoint.post("create", "/", {
+  payload: Schema.Struct({ token: Schema.RedactedFromValue(Schema.String.check(Schema.isMaxLength(256))) }),
+  success: SignedIn,
+  error: refusals(
+    "malformed_authorization",
+    "invalid_operator_token",
+    "disabled_operator_token",
+    "invalid_virtual_key",
+    "disabled_virtual_key",
+    "revoked_virtual_key",
+    "expired_virtual_key",
+    "too_many_sign_ins",
+    "insecure_origin",
+    ...proof
+  )
+})
+  .annotate(OpenApi.Summary, "Sign in")
+  .annotate(OpenApi.Description, "Sets the session cookie, and ends the session that the browser had.")
+  .annotateMerge(bodyExample({ token: "op_live_…" }))
+
+const show = HttpApiEndpoint.get("show", "/", {
+  success: SignedIn,
+  error: refusals("invalid_session", ...proof)
+}).annotate(OpenApi.Summary, "Show who is signed in")
+
+const end = HttpApiEndpoint.delete("end", "/", {
+  success: HttpApiSchema.NoContent,
+  error: refusals(...proof)
+})
+  .annotate(OpenApi.Summary, "Sign out")
+  .annotate(OpenApi.Description, "Ends the session in all processes. Without a session it changes nothing.")
+
+/** The sessions of the listener for holders of keys. */
+export const HolderSessionApi = HttpApiGroup.make("session")
+  .add(create, show, end)
+  .middleware(RequestDecoding)
+  .prefix("/session")
+
 export const SessionApi = HttpApiGroup.make("session")
   .annotate(OpenApi.Description, "Sessions of browsers: a cookie in place of an operator token or a gateway key.")
   .add(
-    HttpApiEndpoint.post("create", "/", {
-      payload: Schema.Struct({ token: Schema.RedactedFromValue(Schema.String.check(Schema.isMaxLength(256))) }),
-      success: SignedIn,
-      error: refusals(
-        "malformed_authorization",
-        "invalid_operator_token",
-        "disabled_operator_token",
-        "invalid_virtual_key",
-        "disabled_virtual_key",
-        "revoked_virtual_key",
-        "expired_virtual_key",
-        "too_many_sign_ins",
-        "insecure_origin",
-        ...proof
-      )
-    })
-      .annotate(OpenApi.Summary, "Sign in")
-      .annotate(OpenApi.Description, "Sets the session cookie, and ends the session that the browser had.")
-      .annotateMerge(bodyExample({ token: "op_live_…" })),
-    HttpApiEndpoint.get("show", "/", { success: SignedIn, error: refusals("invalid_session", ...proof) }).annotate(
-      OpenApi.Summary,
-      "Show who is signed in"
-    ),
-    HttpApiEndpoint.delete("end", "/", {
-      success: HttpApiSchema.NoContent,
-      error: refusals(...proof)
-    })
-      .annotate(OpenApi.Summary, "Sign out")
-      .annotate(OpenApi.Description, "Ends the session in all processes. Without a session it changes nothing."),
+    create,
+    show,
+    end,
     HttpApiEndpoint.get("oidc", "/oidc", {
       query: { return_to: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maxReturnToLength))) },
       success: HttpApiSchema.Empty(303),

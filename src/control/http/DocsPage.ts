@@ -75,10 +75,4 @@ const document = HttpRouter.add(
   Effect.suspend(() => respondConditionally(openApiDocument(ControlApi)))
 )
 
-const redirectsToDocs = HttpRouter.addAll(
-  (["/", "/admin-ui", "/admin-ui/"] as const).map((path) =>
-    HttpRouter.route("GET", path, HttpServerResponse.redirect("/admin-ui/docs", { status: 302 }))
-  )
-)
-
-export const layer = Layer.mergeAll(page, document, redirectsToDocs)
+export const layer = Layer.mergeAll(page, document)

@@ -1,6 +1,7 @@
 import { Context, Effect } from "effect"
 import { type Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isAddress, requestHostname } from "../../http/RequestHost.ts"
+import { isPageRequest } from "./PortalPaths.ts"
 
 /** Host names that browsers may use besides IP addresses and `localhost`, in lower case (`GATEWAY_CONTROL_HOSTS`). */
 export const ControlHosts = Context.Reference<ReadonlyArray<string>>("svc/control/ControlHosts", {
@@ -17,11 +18,13 @@ export const KnownHosts = HttpRouter.middleware(
     const isKnown = (hostname: string) =>
       isAddress(hostname) || hostname === "localhost" || hostname.endsWith(".localhost") || names.has(hostname)
     return (httpEffect) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, url }) =>
-        needsToken.test(url) || !isBrowser(headers) || isKnown(requestHostname(headers["host"]))
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+        const { headers, url } = request
+        const isProtected = needsToken.test(url) && !isPageRequest(request)
+        return isProtected || !isBrowser(headers) || isKnown(requestHostname(headers["host"]))
           ? httpEffect
           : Effect.succeed(forbidden)
-      )
+      })
   }),
   { global: true }
 )

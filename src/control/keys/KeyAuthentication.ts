@@ -116,12 +116,6 @@ export const layer: Layer.Layer<KeyAuthorization, never, PresentedKeys | Session
   })
 )
 
-/** For listeners where nobody can sign in. */
-export const layerWithoutSessions: Layer.Layer<KeyAuthorization, never, PresentedKeys> = Layer.effect(
-  KeyAuthorization,
-  Effect.map(PresentedKeys, (keys) => authorizationBy(authenticatePresented(keys)))
-)
-
 type HolderRefused =
   | KeyRefused
   | StoreFailure

@@ -4,6 +4,7 @@ import { isWellFormed, type keyPrefix, operatorTokenPrefix } from "../../state/S
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Authorization, allows, Operator, RequiredScopes, type Scope } from "../api/schema/Security.ts"
 import { ControlOrigin } from "../session/ControlOrigin.ts"
+import { ListenerSessions } from "../session/ListenerSessions.ts"
 import { presentedSessions } from "../session/PresentedSession.ts"
 import { Sessions } from "../session/Sessions.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
@@ -26,7 +27,10 @@ export const authenticate = Effect.gen(function* () {
 
 /** Returns the services of `findSession`. Other parts of the layer's context must not replace those of a request. */
 export const sessionServices = Effect.gen(function* () {
-  return Context.make(Sessions, yield* Sessions).pipe(Context.add(ControlOrigin, yield* ControlOrigin))
+  return Context.make(Sessions, yield* Sessions).pipe(
+    Context.add(ControlOrigin, yield* ControlOrigin),
+    Context.add(ListenerSessions, yield* ListenerSessions)
+  )
 })
 
 /** Returns the services of `authenticate`. */

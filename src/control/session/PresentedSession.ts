@@ -4,6 +4,7 @@ import { hostnameOf, isLoopback } from "../../http/RequestHost.ts"
 import { digestHex } from "../../state/Secret.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { ControlOrigin } from "./ControlOrigin.ts"
+import { ListenerSessions } from "./ListenerSessions.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 
 /** Every use extends a session by this time. */
@@ -11,10 +12,10 @@ export const lifetime = Duration.hours(12)
 
 export const csrfHeader = "x-svc-csrf"
 
-export const cookieOf = (origin: Option.Option<string>, maxAge = lifetime) =>
+export const cookieOf = (origin: Option.Option<string>, { cookie }: ListenerSessions, maxAge = lifetime) =>
   SessionCookie.sessionCookie(
     Option.getOrElse(origin, () => ""),
-    "svc_session",
+    cookie,
     maxAge
   )
 
@@ -37,7 +38,7 @@ export const presentedSessions: Effect.Effect<
 > = Effect.gen(function* () {
   const { headers, method } = yield* HttpServerRequest.HttpServerRequest
   const origin = yield* ControlOrigin
-  const candidates = SessionCookie.sessionCandidates(headers["cookie"], cookieOf(origin).name)
+  const candidates = SessionCookie.sessionCandidates(headers["cookie"], cookieOf(origin, yield* ListenerSessions).name)
   if (candidates.length === 0) return candidates
   if (!isSameOrigin(headers, origin)) return yield* crossOrigin
   if (safeMethods.has(method)) return candidates

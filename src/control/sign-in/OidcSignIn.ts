@@ -10,6 +10,7 @@ import { callerOf } from "../operators/Authentication.ts"
 import { AuthSettings } from "../operators/AuthSettings.ts"
 import { ControlOrigin } from "../session/ControlOrigin.ts"
 import * as IdentitySessions from "../session/IdentitySessions.ts"
+import { ListenerSessions } from "../session/ListenerSessions.ts"
 import { cookieOf } from "../session/PresentedSession.ts"
 import * as SessionCookie from "../session/SessionCookie.ts"
 import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
@@ -65,6 +66,7 @@ const make = Effect.gen(function* () {
   const settings = yield* AuthSettings
   const vault = yield* Vault
   const origin = yield* ControlOrigin
+  const listener = yield* ListenerSessions
   const startupClient = yield* StartupOidcClient
   const identityProvider = yield* OidcProvider.make
   const pendingCookie = pendingCookieOf(origin)
@@ -137,7 +139,7 @@ const make = Effect.gen(function* () {
     const scopes = scopesOf(client, groups)
     if (scopes.length === 0) return yield* noGroup(client)
     const session = yield* beginSession({ issuer: provider.issuer, subject, scopes }, pending)
-    const { name, options } = cookieOf(origin)
+    const { name, options } = cookieOf(origin, listener)
     yield* setCookie(name, Redacted.value(session), options)
     yield* redirectTo(pending.returnTo)
   })

@@ -9,6 +9,7 @@ import { type KeyRefused, PresentedKeys } from "../keys/KeyAuthentication.ts"
 import { callerOf, findToken } from "../operators/Authentication.ts"
 import { OperatorTokens } from "../operators/OperatorTokens.ts"
 import { ControlOrigin } from "../session/ControlOrigin.ts"
+import { ListenerSessions } from "../session/ListenerSessions.ts"
 import {
   cookieOf,
   crossOrigin,
@@ -61,16 +62,18 @@ const make = Effect.gen(function* () {
   const tokens = yield* OperatorTokens
   const keys = yield* PresentedKeys
   const origin = yield* ControlOrigin
+  const listener = yield* ListenerSessions
   const signInRate = SignInRate.make()
 
   const setCookie = (value: string, maxAge?: Duration.Duration) => {
-    const { name, options } = cookieOf(origin, maxAge)
+    const { name, options } = cookieOf(origin, listener, maxAge)
     return transformResponse((response) => HttpServerResponse.setCookieUnsafe(response, name, value, options))
   }
 
   const ownerOf = Effect.fnUntraced(function* (token: Redacted.Redacted) {
     const raw = Redacted.value(token)
     if (isWellFormed(operatorTokenPrefix, raw)) {
+      if (listener.holdersOnly) return yield* noOperators
       const { id, scopes } = yield* Effect.provideService(findToken(token), OperatorTokens, tokens)
       return { owner: { _tag: "OperatorToken", id } satisfies SessionOwner, scopes, tokenId: id }
     }
@@ -79,16 +82,20 @@ const make = Effect.gen(function* () {
     return { owner: { _tag: "GatewayKey", id: keyId } satisfies SessionOwner, scopes: [], tokenId: null }
   })
 
+  /** The session of an operator is none on a listener for holders of keys, so that it can also not end there. */
+  const ofListener = Option.filter(({ owner }: Session) => !listener.holdersOnly || owner._tag === "GatewayKey")
+
   /** The session that the browser had ends, also if another page of this host has set it. */
   const endPrevious = Effect.gen(function* () {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const previous = yield* sessions.find(SessionCookie.sessionCandidates(headers["cookie"], cookieOf(origin).name))
+    const candidates = SessionCookie.sessionCandidates(headers["cookie"], cookieOf(origin, listener).name)
+    const previous = ofListener(yield* sessions.find(candidates))
     if (Option.isSome(previous)) yield* sessions.end(previous.value)
   })
 
   const present = Effect.gen(function* () {
-    return yield* sessions.find(yield* Effect.provideService(presentedSessions, ControlOrigin, origin))
-  })
+    return ofListener(yield* sessions.find(yield* presentedSessions))
+  }).pipe(Effect.provideService(ControlOrigin, origin), Effect.provideService(ListenerSessions, listener))
 
   const asOperator = <A, E, R>(operator: Omit<Operator["Service"], "ip" | "userAgent">, work: Effect.Effect<A, E, R>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
@@ -146,6 +153,12 @@ const signedIn = ({ expiresAt, name, owner, scopes, value }: Session): SignedIn 
 const malformed = new ControlError(
   "malformed_authorization",
   `token must be a whole operator token (${operatorTokenPrefix}…) or gateway key (${keyPrefix}…).`,
+  { param: "token" }
+)
+
+const noOperators = new ControlError(
+  "malformed_authorization",
+  `Operator tokens are not accepted here: this address is for holders of gateway keys (${keyPrefix}…). Sign in at the address of the control listener.`,
   { param: "token" }
 )
 

@@ -27,14 +27,8 @@ suite("Answers of the control listener", (it) => {
 })
 
 suite("The documentation", (it) => {
-  it.effect("is where the bare address leads, and says what operators' answers look like once", () =>
+  it.effect("says what operators' answers look like once", () =>
     Effect.gen(function* () {
-      const origin = yield* HttpServer.addressFormattedWith(Effect.succeed)
-      for (const path of ["/", "/admin-ui", "/admin-ui/"]) {
-        const { headers, status } = yield* Effect.promise(() => fetch(origin + path, { redirect: "manual" }))
-        assert.deepStrictEqual([status, headers.get("location")], [302, "/admin-ui/docs"], path)
-      }
-      assert.strictEqual((yield* call("POST", "/admin-ui", { authorization: null })).status, 404)
       const described = yield* call("GET", "/admin-ui/openapi.json", { authorization: null })
       assert.isDefined(at(described.json, "components", "schemas", "Key"))
       const listed = at(described.json, "paths", "/admin-ui/admin/keys/{id}", "get", "responses", "200", "content")

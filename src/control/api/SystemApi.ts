@@ -1,0 +1,66 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Timestamp } from "./schema/Fields.ts"
+import { operation } from "./schema/Security.ts"
+
+const Phase = Schema.Literals(["starting", "serving", "draining", "retiring"]).annotate({
+  description:
+    "`draining`: the process stops and accepts no new work. `retiring`: another process has taken over its listeners."
+})
+
+/** A server or a variant inside the process that the answering process uses. */
+export const SystemDoor = Schema.Struct({
+  door: Schema.Literals(["database", "redis", "broker", "upstream"]),
+  variant: Schema.String,
+  /** True for a variant inside the process that keeps its data nowhere else. */
+  lost_at_exit: Schema.Boolean,
+  /** `null` where the process does not ask: the health of upstreams is at `provider-health`. */
+  reachable: Schema.NullOr(Schema.Boolean),
+  /** Since when it has been reachable, or not, as far as this process knows. */
+  since: Schema.NullOr(Timestamp)
+})
+
+/** A process of the installation that has said within 30 seconds that it runs. */
+export const SystemProcess = Schema.Struct({
+  id: Schema.String,
+  role: Schema.String,
+  version: Schema.String,
+  host: Schema.String,
+  pid: Schema.Int,
+  phase: Phase,
+  started_at: Timestamp,
+  seen_at: Timestamp,
+  /** True for the process that answers. */
+  answers: Schema.Boolean
+})
+
+export const SystemMigration = Schema.Struct({ id: Schema.Int, name: Schema.String, applied_at: Timestamp })
+
+export const System = Schema.Struct({
+  environment: Schema.NullOr(Schema.String),
+  role: Schema.String,
+  version: Schema.String,
+  /** The version of Node.js. */
+  node_version: Schema.String,
+  phase: Phase,
+  status: Schema.Literals(["ready", "degraded", "not_ready"]),
+  /** The checks of `readyz`. */
+  checks: Schema.Record(Schema.String, Schema.String),
+  doors: Schema.Array(SystemDoor),
+  /** True if a variant loses data when the process ends. */
+  data_lost_at_exit: Schema.Boolean,
+  /** `null` while Redis is unreachable. */
+  processes: Schema.NullOr(Schema.Array(SystemProcess)),
+  /** The migrations of the database, the latest first. */
+  migrations: Schema.Array(SystemMigration)
+})
+export type System = typeof System.Type
+
+export const SystemApi = HttpApiGroup.make("system")
+  .annotate(OpenApi.Description, "The processes of the installation, and the servers that they use.")
+  .add(
+    HttpApiEndpoint.get("show", "/", { success: System })
+      .annotateMerge(operation("Show the processes, the servers and the schema", "usage:read"))
+      .annotate(OpenApi.Description, "`role` to `doors` are those of the process that answers.")
+  )
+  .prefix("/system")

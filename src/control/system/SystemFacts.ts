@@ -1,0 +1,86 @@
+import { Context, DateTime, Effect, Layer, Option, Schema, SubscriptionRef } from "effect"
+import { Lifecycle } from "../../process/Lifecycle.ts"
+import { Readiness } from "../../process/Readiness.ts"
+import * as RunningProcesses from "../../process/RunningProcesses.ts"
+import { Database } from "../../services/Database.ts"
+import { Redis } from "../../services/Redis.ts"
+import type { System } from "../api/SystemApi.ts"
+import { InstallationOfEnvironment } from "../portal/InstallationFacts.ts"
+import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+
+type Door = System["doors"][number]
+
+/** What the process knows of itself when it starts. */
+export interface OwnProcess {
+  readonly role: string
+  readonly host: string
+  readonly pid: number
+  readonly doors: ReadonlyArray<Pick<Door, "door" | "variant" | "lost_at_exit">>
+}
+
+export const OwnProcess = Context.Reference<OwnProcess>("svc/control/OwnProcess", {
+  defaultValue: () => ({ role: "control", host: "", pid: process.pid, doors: [] })
+})
+
+/** Describes the processes of the installation, and the servers that they use. */
+export class SystemFacts extends Context.Service<SystemFacts, { readonly show: Effect.Effect<System, StoreFailure> }>()(
+  "svc/control/SystemFacts"
+) {
+  static readonly layer = Layer.suspend(() => Layer.effect(SystemFacts, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const redis = yield* Redis
+  const lifecycle = yield* Lifecycle
+  const readiness = yield* Readiness
+  const own = yield* OwnProcess
+  const { environment, version } = yield* InstallationOfEnvironment
+
+  const processes = RunningProcesses.list.pipe(
+    Effect.map((found) =>
+      found.map(({ seenAt, startedAt, ...process }) => ({
+        ...process,
+        started_at: DateTime.makeUnsafe(startedAt),
+        seen_at: DateTime.makeUnsafe(seenAt),
+        answers: process.host === own.host && process.pid === own.pid
+      }))
+    ),
+    Effect.orElseSucceed(() => null),
+    Effect.provideService(Redis, redis)
+  )
+
+  const migrations = toStoreFailures(
+    migrationRows.all(
+      sql`SELECT migration_id::int AS id, name, created_at AS applied_at FROM schema_migrations ORDER BY migration_id DESC`
+    )
+  )
+
+  return SystemFacts.of({
+    show: Effect.gen(function* () {
+      const { checks, dependencies, status } = yield* readiness
+      const doors = own.doors.map((door): Door => {
+        const found = dependencies.find(({ name }) => name === door.door)
+        return { ...door, reachable: found?.up ?? null, since: found?.since ?? null }
+      })
+      return {
+        environment: Option.getOrNull(environment),
+        role: own.role,
+        version,
+        node_version: process.versions.node,
+        phase: yield* SubscriptionRef.get(lifecycle),
+        status,
+        checks,
+        doors,
+        data_lost_at_exit: doors.some(({ lost_at_exit }) => lost_at_exit),
+        processes: yield* processes,
+        migrations: yield* migrations
+      }
+    }).pipe(Effect.withSpan("SystemFacts.show"))
+  })
+})
+
+const migrationRows = storedRows(
+  Schema.Struct({ id: Schema.Int, name: Schema.String, applied_at: Schema.DateTimeUtcFromDate }),
+  { table: "schema_migrations", key: ["id"] }
+)

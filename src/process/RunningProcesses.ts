@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto"
+import { Effect, Layer, Option, Schedule, Schema, Stream, SubscriptionRef } from "effect"
+import { Redis, type Reply } from "../services/Redis.ts"
+import { Lifecycle } from "./Lifecycle.ts"
+
+/** What a process says of itself. */
+export const ProcessIdentity = Schema.Struct({
+  role: Schema.String,
+  version: Schema.String,
+  host: Schema.String,
+  pid: Schema.Int
+})
+export type ProcessIdentity = typeof ProcessIdentity.Type
+
+export const RunningProcess = Schema.Struct({
+  ...ProcessIdentity.fields,
+  id: Schema.String,
+  phase: Schema.Literals(["starting", "serving", "draining", "retiring"]),
+  /** Milliseconds since 1970, by the clock of Redis, which all processes share. */
+  startedAt: Schema.Int,
+  seenAt: Schema.Int
+})
+export type RunningProcess = typeof RunningProcess.Type
+
+const beatSeconds = 10
+
+/** After three missed beats a process counts as ended. */
+const goneMs = 3 * beatSeconds * 1_000
+
+const hash = "processes"
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(RunningProcess))
+
+/** Tells the other processes of the installation of this one, until it ends. Without Redis, nobody is told. */
+export const announce = (identity: ProcessIdentity) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const redis = yield* Redis
+      const lifecycle = yield* Lifecycle
+      const id = randomUUID()
+      const key = redis.key(hash)
+      let startedAt: number | undefined
+      const beat = Effect.gen(function* () {
+        const seenAt = yield* now
+        startedAt ??= seenAt
+        const phase = yield* SubscriptionRef.get(lifecycle)
+        const process: RunningProcess = { ...identity, id, phase, startedAt, seenAt }
+        yield* redis.command("HSET", key, id, JSON.stringify(process))
+      }).pipe(Effect.provideService(Redis, redis), Effect.ignore)
+      yield* Effect.addFinalizer(() => Effect.ignore(redis.command("HDEL", key, id)))
+      yield* Effect.forkScoped(Effect.ignore(forgetEnded))
+      yield* Effect.forkScoped(Effect.repeat(beat, Schedule.spaced(`${beatSeconds} seconds`)))
+      yield* Effect.forkScoped(Stream.runForEach(SubscriptionRef.changes(lifecycle), () => beat))
+    })
+  )
+
+/** The processes that run now, the oldest first. */
+export const list = Effect.gen(function* () {
+  return (yield* read).filter(({ isGone }) => !isGone).flatMap(({ process }) => Option.toArray(process))
+}).pipe(Effect.map((found) => found.sort((a, b) => a.startedAt - b.startedAt)))
+
+/** Processes that were killed leave their entry behind. */
+const forgetEnded = Effect.gen(function* () {
+  const redis = yield* Redis
+  const gone = (yield* read).filter(({ isGone }) => isGone).map(({ id }) => id)
+  if (gone.length > 0) yield* redis.command("HDEL", redis.key(hash), ...gone)
+})
+
+const read = Effect.gen(function* () {
+  const redis = yield* Redis
+  const time = yield* now
+  return pairsOf(yield* redis.command("HGETALL", redis.key(hash))).map(([id, text]) => {
+    // a newer version may write what this one cannot read
+    const process = decode(text)
+    return { id, process, isGone: Option.exists(process, ({ seenAt }) => time - seenAt > goneMs) }
+  })
+})
+
+const pairsOf = (reply: Reply): ReadonlyArray<readonly [name: string, value: string]> => {
+  const items = Array.isArray(reply) ? reply.map(String) : []
+  return items.flatMap((name, place) => (place % 2 === 0 ? [[name, items[place + 1] ?? ""] as const] : []))
+}
+
+/** The time of Redis in milliseconds: `TIME` returns seconds and microseconds. */
+const now = Effect.gen(function* () {
+  const reply = yield* (yield* Redis).command("TIME")
+  const [seconds = 0, micros = 0] = Array.isArray(reply) ? reply.map(Number) : []
+  return seconds * 1_000 + Math.floor(micros / 1_000)
+})
