@@ -40,6 +40,7 @@ import * as ServicesHandlers from "./handlers/services/Services.ts"
 import * as StudioHandlers from "./handlers/services/Studio.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import { HeldKeys } from "./holder/HeldKeys.ts"
+import { KeyTests } from "./holder/KeyTests.ts"
 import * as DocsPage from "./http/DocsPage.ts"
 import * as Fallbacks from "./http/Fallbacks.ts"
 import { hostAndRequestIdMiddleware, notFoundRoutes } from "./http/Probes.ts"
@@ -55,6 +56,7 @@ import { Keys } from "./keys/Keys.ts"
 import { Projects } from "./keys/Projects.ts"
 import { LimitRaises } from "./limits/LimitRaises.ts"
 import { LimitStates } from "./limits/LimitStates.ts"
+import { RaiseRequests } from "./limits/RaiseRequests.ts"
 import * as LiveConfiguration from "./live/LiveConfiguration.ts"
 import * as Authentication from "./operators/Authentication.ts"
 import { AuthSettings } from "./operators/AuthSettings.ts"
@@ -114,16 +116,22 @@ export const configuration = Configuration.layer.pipe(
   Layer.provide(Audit.layer)
 )
 
-const holderStores = HeldKeys.layer.pipe(
+const holderStores = Layer.mergeAll(HeldKeys.layer, KeyTests.layer).pipe(
   Layer.provideMerge(
-    Layer.mergeAll(KeyGuardrails.layer, Usage.layer, UsageEvents.layer, UsageSeries.layer, LimitStates.layer)
+    Layer.mergeAll(
+      KeyGuardrails.layer,
+      Usage.layer,
+      UsageEvents.layer,
+      UsageSeries.layer,
+      LimitStates.layer,
+      PolicySimulator.layer
+    )
   )
 )
 
 const stores = Layer.mergeAll(
-  PolicySimulator.layer,
   PolicyExplanations.layer,
-  LimitRaises.layer,
+  RaiseRequests.layer.pipe(Layer.provideMerge(LimitRaises.layer)),
   OpenApiSync.layer,
   ServiceImport.layer,
   Studio.layer,

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { admin, idOf, ok } from "./Listener.ts"
+import { admin, at, idOf, ok } from "./Listener.ts"
 
 let made = 0
 const unused = (prefix: string) => `${prefix} ${++made}`
@@ -20,6 +20,19 @@ export const limitedKey = Effect.map(
 )
 
 export const raise = { rpm_limit: 9, until: new Date(Date.now() + 86_400_000).toISOString(), reason: "a demo" }
+
+/** The id of an open request of a key that has a limit. */
+export const raiseRequest = Effect.flatMap(
+  ok("POST", `${admin}/keys`, { body: { owner_type: "individual", policy: { rpm_limit: 5 } } }),
+  (created) =>
+    Effect.map(
+      ok("POST", "/admin-ui/v1/me/raise-requests", {
+        authorization: `Bearer ${at(created, "raw_key")}`,
+        body: { reason: "a demo" }
+      }),
+      (asked) => idOf(asked)
+    )
+)
 
 export const token = Effect.suspend(() =>
   Effect.map(

@@ -31,6 +31,9 @@ export type AuditAction =
         | "keys:enable"
         | "limits:raise"
         | "limits:end_raise"
+        | "limits:request_raise"
+        | "limits:grant_raise"
+        | "limits:refuse_raise"
     }
   | { readonly target: "project"; readonly action: "projects:create" | "projects:update" | "projects:delete" }
   | {

@@ -1,5 +1,5 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
-import { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import * as LimitRaise from "../../policy/LimitRaise.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
@@ -17,6 +17,7 @@ import type {
   HeldUsageQuery,
   RotatedKey
 } from "../api/holder/HolderApi.ts"
+import type { KeyHistoryEntry } from "../api/holder/KeyTest.ts"
 import { Key } from "../api/keys/KeysApi.ts"
 import { ControlError, type Refused, type RequestId } from "../api/schema/Errors.ts"
 import type { Cursor } from "../api/schema/Fields.ts"
@@ -27,12 +28,13 @@ import { replaceSecret } from "../keys/KeyRotation.ts"
 import { columnsOf, keyRows, toKey } from "../keys/KeyRows.ts"
 import { Keys } from "../keys/Keys.ts"
 import { LimitStates } from "../limits/LimitStates.ts"
-import { callerOf } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import { Usage } from "../usage/Usage.ts"
 import { UsageEvents } from "../usage/UsageEvents.ts"
 import { UsageSeries } from "../usage/UsageSeries.ts"
+import { asHolder } from "./AsHolder.ts"
+import { readHistory } from "./KeyHistory.ts"
 import { sentenceOf } from "./RefusalSentences.ts"
 
 type Failure = StoreFailure | Refused<"not_found">
@@ -62,6 +64,7 @@ export class HeldKeys extends Context.Service<
       UsageFailure,
       KeyHolder
     >
+    readonly history: Effect.Effect<ReadonlyArray<KeyHistoryEntry>, StoreFailure, KeyHolder>
     /** Replaces the secret that authenticated the request. */
     readonly rotate: (
       graceSeconds: number
@@ -196,6 +199,7 @@ const make = Effect.gen(function* () {
     models,
     requests,
     rotate,
+    history: Effect.flatMap(KeyHolder, ({ keyId }) => readHistory(sql, keyId)),
     usage: Effect.fn("HeldKeys.usage")(function* ({ interval, ...filter }: HeldUsageQuery) {
       const { keyId } = yield* KeyHolder
       const query = { ...filter, key_id: keyId }
@@ -211,12 +215,6 @@ const make = Effect.gen(function* () {
 /** Usage queries are bounded by caller, which is an operator token or a key. */
 const asCaller = (keyId: string) =>
   Effect.provideService(Operator, Operator.of({ tokenId: keyId, scopes: [], ip: null, userAgent: null }))
-
-/** The audit log names operators by their tokens. The action says that the holder acted. */
-const asHolder = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-    Effect.provideService(work, Operator, { tokenId: null, scopes: [], ...callerOf(headers) })
-  )
 
 const busy = ({ whose }: ConcurrencyLimit.ConcurrencyLimitReached): Refused<"store_unavailable"> =>
   new ControlError(

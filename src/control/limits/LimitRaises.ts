@@ -1,4 +1,5 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
 import { type LimitField, limitFields } from "../../policy/SharedLimits.ts"
 import { Database } from "../../services/Database.ts"
 import { ownerOf, type StoredKey } from "../../state/StoredKeys.ts"
@@ -9,7 +10,7 @@ import { Operator } from "../api/schema/Security.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
-import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { type StatementFailure, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as BindingLimits from "./BindingLimits.ts"
 import * as LimitedKeys from "./LimitedKeys.ts"
 
@@ -24,6 +25,12 @@ export class LimitRaises extends Context.Service<
       keyId: string,
       raise: NewLimitRaise
     ) => Effect.Effect<LimitRaise, RaiseRefused | StoreFailure, Actor>
+    /** Raises limits as a part of another change. `write` comes from `Audit.mutate`. */
+    readonly insert: (
+      write: SqlClient,
+      keyId: string,
+      raise: NewLimitRaise
+    ) => Effect.Effect<LimitRaise, RaiseRefused | StatementFailure, Operator>
     /** Returns all exceptions of a key, also those that ended, the newest first. */
     readonly list: (
       keyId: string,
@@ -67,19 +74,23 @@ const make = Effect.gen(function* () {
     return BindingLimits.lowest(LimitedKeys.withNarrowing(owners, yield* keys.narrowingLayers), key, now)
   })
 
+  const insert = Effect.fnUntraced(function* (write: SqlClient, keyId: string, input: NewLimitRaise) {
+    const now = yield* DateTime.now
+    const millis = DateTime.toEpochMillis(now)
+    yield* checkTime(input, millis)
+    const key = yield* lockKey(keyId)
+    if (key.raises.length >= maxInForce) return yield* tooMany
+    yield* checkLimits(input, yield* limitsInForce(key, millis))
+    const { tokenId } = yield* Operator
+    return yield* raiseRows.only(write`
+      INSERT INTO limit_raises (key_id, limits, until, reason, created_by)
+      VALUES (${keyId}, ${JSON.stringify(limitsOf(input))}::jsonb, ${DateTime.toDateUtc(input.until)}, ${input.reason}, ${tokenId})
+      RETURNING ${columns}`)
+  })
+
   const raise = Effect.fn("LimitRaises.raise")((keyId: string, input: NewLimitRaise) =>
     audit.mutate(function* ({ write }) {
-      const now = yield* DateTime.now
-      const millis = DateTime.toEpochMillis(now)
-      yield* checkTime(input, millis)
-      const key = yield* lockKey(keyId)
-      if (key.raises.length >= maxInForce) return yield* tooMany
-      yield* checkLimits(input, yield* limitsInForce(key, millis))
-      const { tokenId } = yield* Operator
-      const raised = yield* raiseRows.only(write`
-        INSERT INTO limit_raises (key_id, limits, until, reason, created_by)
-        VALUES (${keyId}, ${JSON.stringify(limitsOf(input))}::jsonb, ${DateTime.toDateUtc(input.until)}, ${input.reason}, ${tokenId})
-        RETURNING ${columns}`)
+      const raised = yield* insert(write, keyId, input)
       return {
         result: raised,
         auditAction: { target: "key", action: "limits:raise" },
@@ -115,6 +126,7 @@ const make = Effect.gen(function* () {
 
   return LimitRaises.of({
     raise,
+    insert,
     end,
     list: Effect.fn("LimitRaises.list")(function* (keyId, { cursor, limit = defaultLimit }) {
       yield* requireKey(keyId)

@@ -51,7 +51,7 @@ const make = Effect.gen(function* () {
             (field) => sql`before_json->>${field}::text IS DISTINCT FROM after_json->>${field}::text`
           )
         )})`,
-        sql`(target_type = 'key' AND target_id = ${record.key_id} AND action IN ('limits:raise', 'limits:end_raise'))`,
+        sql`(target_type = 'key' AND target_id = ${record.key_id} AND action IN ('limits:raise', 'limits:grant_raise', 'limits:end_raise'))`,
         // A layer that cannot be decoded has an unknown scope, so its change may concern this request.
         sql`(target_type = 'policy_layer' AND before_json->>'unreadable' = 'true')`,
         sql`(target_type = 'policy_layer' AND (

@@ -31,7 +31,7 @@ import type { Vault } from "../../state/Vault.ts"
 import { type Simulation, SimulationResult } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
-import { type StoreFailure, UnreadableRow } from "../store/Rows.ts"
+import { type StoreFailure, toStoreFailures, UnreadableRow } from "../store/Rows.ts"
 import { patchedGuardrailPolicy } from "./GuardrailPolicyValidation.ts"
 import {
   allowedDecision,
@@ -54,6 +54,8 @@ type SimulationRefusal = Refused<
 export class PolicySimulator extends Context.Service<
   PolicySimulator,
   {
+    /** Decides without an audit event, for what nobody sees but the holder of the key. */
+    readonly decide: (simulation: Simulation) => Effect.Effect<SimulationResult, SimulationRefusal | StoreFailure>
     readonly simulate: (
       simulation: Simulation
     ) => Effect.Effect<SimulationResult, SimulationRefusal | StoreFailure, Actor>
@@ -215,6 +217,7 @@ const make = Effect.gen(function* () {
   })
 
   return PolicySimulator.of({
+    decide: Effect.fn("PolicySimulator.decide")((input) => toStoreFailures(evaluate(input))),
     simulate: Effect.fn("PolicySimulator.simulate")((input) =>
       audit.mutate(function* () {
         const result = yield* evaluate(input)

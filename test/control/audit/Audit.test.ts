@@ -194,6 +194,26 @@ const scenarios = {
     ),
     { path: `${admin}/limits/${nobody}/raises/${nobody}/end` }
   ),
+  "limits.grantRequest": scenario(
+    "limits:grant_raise",
+    "key",
+    "Key",
+    Effect.map(Fixtures.raiseRequest, (id) => ({
+      path: `${admin}/limits/raise-requests/${id}/grant`,
+      body: Fixtures.raise
+    })),
+    { path: `${admin}/limits/raise-requests/${nobody}/grant`, body: Fixtures.raise }
+  ),
+  "limits.refuseRequest": scenario(
+    "limits:refuse_raise",
+    "key",
+    undefined,
+    Effect.map(Fixtures.raiseRequest, (id) => ({
+      path: `${admin}/limits/raise-requests/${id}/refuse`,
+      body: { answer: "not now" }
+    })),
+    { path: `${admin}/limits/raise-requests/${nobody}/refuse`, body: { answer: "not now" } }
+  ),
   "operator-tokens.create": scenario(
     "operators:create",
     "operator_token",
@@ -433,10 +453,11 @@ const elsewhere = [
   "model-prices.import",
   "session.create",
   "session.end",
-  "me.rotate"
+  "me.rotate",
+  "me.askForRaise"
 ]
 /** They ask with a body, or ask others, and change nothing that operators decide. */
-const asking = new Set(["studio.test", "service-import.preview", "service-openapi.preview"])
+const asking = new Set(["me.test", "studio.test", "service-import.preview", "service-openapi.preview"])
 
 const mutations = mutating()
 

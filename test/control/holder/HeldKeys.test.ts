@@ -6,7 +6,7 @@ import { admin, at, call, idOf, ok, operatorToken, refusalOf } from "../Listener
 import * as Metered from "../limits/Metered.ts"
 
 const me = "/admin-ui/v1/me"
-const views = ["", "/limits", "/usage", "/models", "/requests", "/guardrails"]
+const views = ["", "/limits", "/usage", "/models", "/requests", "/guardrails", "/history", "/raise-requests"]
 
 const as = ({ raw }: Metered.HeldKey) => ({ authorization: `Bearer ${raw}` })
 

@@ -3,11 +3,13 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { KeyPolicy } from "../../../policy/KeyPolicy.ts"
 import { Key } from "../keys/KeysApi.ts"
 import { LimitState } from "../limits/LimitsApi.ts"
+import { HeldRaiseRequest, NewRaiseRequest } from "../limits/RaiseRequests.ts"
 import { OfferedGuardrail } from "../policies/KeyGuardrailsApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Cursor, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
 import { bodyOptional } from "../schema/Security.ts"
 import { TimeseriesBucket, UsageEvent, UsageTotal } from "../usage/UsageApi.ts"
+import { KeyHistoryEntry, KeyTest, KeyTestResult } from "./KeyTest.ts"
 
 const Text = Schema.String.check(Schema.isBetweenLength(1, 256))
 const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(RangeTime) }
@@ -82,7 +84,8 @@ export const HeldRequest = UsageEvent.mapFields(
     "streamed",
     "service_name",
     "task_id",
-    "session_id"
+    "session_id",
+    "client"
   ])
 ).pipe(Schema.fieldsAssign({ refusal: Schema.NullOr(Refusal) }))
 export type HeldRequest = typeof HeldRequest.Type
@@ -156,6 +159,34 @@ export const HolderApi = HttpApiGroup.make("me")
         OpenApi.Description,
         "Needs `holder_rotation` on the key, which operators set, and the current secret. The replaced secret works for another `grace_seconds` seconds; without a request body it stops working at once."
       )
-      .annotateMerge(bodyOptional)
+      .annotateMerge(bodyOptional),
+    HttpApiEndpoint.get("history", "/history", { success: Schema.Array(KeyHistoryEntry) }).annotate(
+      OpenApi.Summary,
+      "Show when this key was created, got a new secret, and was disabled or enabled"
+    ),
+    HttpApiEndpoint.post("test", "/test", {
+      payload: KeyTest,
+      success: KeyTestResult,
+      error: refusals("key_test_busy")
+    })
+      .annotate(OpenApi.Summary, "Show what the gateway would do with a request of this key")
+      .annotate(
+        OpenApi.Description,
+        "Decides on a request for one token of output as the gateway does, with the policy and the limits of now. It sends nothing, costs nothing and counts against no limit. Whether the upstream responds shows the first real request."
+      ),
+    HttpApiEndpoint.get("raiseRequests", "/raise-requests", { success: Schema.Array(HeldRaiseRequest) }).annotate(
+      OpenApi.Summary,
+      "List the newest 50 requests of this key for higher limits, with their answers"
+    ),
+    HttpApiEndpoint.post("askForRaise", "/raise-requests", {
+      payload: NewRaiseRequest,
+      success: HeldRaiseRequest,
+      error: refusals("too_many_raise_requests", "invalid_policy_payload")
+    })
+      .annotate(OpenApi.Summary, "Ask operators for a higher limit")
+      .annotate(
+        OpenApi.Description,
+        "Operators see the request and grant or refuse it. At most 3 wait for an answer, and a key asks at most 20 times a day."
+      )
   )
   .prefix("/me")

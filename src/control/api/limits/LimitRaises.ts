@@ -16,7 +16,8 @@ const RaisedLimits = Schema.Struct({
 
 export const maxRaiseDays = 31
 
-const Reason = Schema.String.check(
+/** What people say to each other about limits. */
+export const Sentence = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,500}$/u, { expected: "1 to 500 characters, and no control characters" })
 )
 
@@ -24,7 +25,7 @@ export const NewLimitRaise = Schema.Struct({
   ...RaisedLimits.fields,
   /** At this time the former limits are back. At most 31 days ahead. */
   until: Timestamp,
-  reason: Reason
+  reason: Sentence
 })
 export type NewLimitRaise = typeof NewLimitRaise.Type
 

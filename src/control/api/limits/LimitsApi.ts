@@ -6,6 +6,7 @@ import { refusals } from "../schema/Errors.ts"
 import { Cursor, Id, NextCursor, NextSortedCursor, PageLimit, SortedCursor, Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 import { LimitRaise, NewLimitRaise } from "./LimitRaises.ts"
+import { GrantedRaise, RaiseRequest, RaiseRequestQuery, RefusedRaise } from "./RaiseRequests.ts"
 
 /** Amounts are requests, tokens or US dollars, as `unit` says. */
 const Amount = Schema.Finite
@@ -100,6 +101,33 @@ export const LimitsApi = HttpApiGroup.make("limits")
     HttpApiEndpoint.post("endRaise", "/:key_id/raises/:id/end", {
       params: { ...ofKey, id: Id },
       success: LimitRaise
-    }).annotateMerge(operation("End an exception before its time", "policies:update"))
+    }).annotateMerge(operation("End an exception before its time", "policies:update")),
+    HttpApiEndpoint.get("raiseRequests", "/raise-requests", {
+      query: RaiseRequestQuery.pipe(
+        Schema.fieldsAssign({ limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) })
+      ),
+      success: HttpApiSchema.WithHeaders(Schema.Array(RaiseRequest), NextCursor)
+    })
+      .annotateMerge(operation("List what holders of keys ask for", "policies:update", "usage:read"))
+      .annotateMerge(skipsUnreadable),
+    HttpApiEndpoint.post("grantRequest", "/raise-requests/:id/grant", {
+      params: { id: Id },
+      payload: GrantedRaise,
+      success: RaiseRequest,
+      error: refusals("invalid_policy_payload", "key_revoked", "raise_request_answered")
+    })
+      .annotateMerge(operation("Raise limits of a key as its holder asks", "policies:update"))
+      .annotate(
+        OpenApi.Description,
+        "Makes an exception as `raise` does; its limits may differ from what the holder asked for. The holder sees them, until when they hold, and `answer`."
+      ),
+    HttpApiEndpoint.post("refuseRequest", "/raise-requests/:id/refuse", {
+      params: { id: Id },
+      payload: RefusedRaise,
+      success: RaiseRequest,
+      error: refusals("raise_request_answered")
+    })
+      .annotateMerge(operation("Refuse what the holder of a key asks for", "policies:update"))
+      .annotate(OpenApi.Description, "The holder sees `answer`.")
   )
   .prefix("/limits")

@@ -1,8 +1,12 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../../api/ControlApi.ts"
+import { KeyHolder } from "../../api/schema/Security.ts"
+import { asHolder } from "../../holder/AsHolder.ts"
 import { HeldKeys } from "../../holder/HeldKeys.ts"
+import { KeyTests } from "../../holder/KeyTests.ts"
 import { KeyGuardrails } from "../../keys/KeyGuardrails.ts"
+import { RaiseRequests } from "../../limits/RaiseRequests.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
@@ -10,6 +14,8 @@ export const layer = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const held = yield* HeldKeys
     const guardrails = yield* KeyGuardrails
+    const tests = yield* KeyTests
+    const requests = yield* RaiseRequests
     return handlers.handleAll({
       show: () => held.show,
       limits: () => held.limits,
@@ -17,7 +23,12 @@ export const layer = HttpApiBuilder.group(
       models: () => held.models,
       requests: ({ query }) => held.requests(query),
       guardrails: () => Effect.map(guardrails.offered, (offered) => ({ guardrails: offered })),
-      rotate: ({ payload }) => held.rotate(payload?.grace_seconds ?? 0)
+      rotate: ({ payload }) => held.rotate(payload?.grace_seconds ?? 0),
+      history: () => held.history,
+      test: ({ payload }) => tests.test(payload),
+      raiseRequests: () => Effect.flatMap(KeyHolder, ({ keyId }) => requests.ofKey(keyId)),
+      askForRaise: ({ payload }) =>
+        Effect.flatMap(KeyHolder, ({ keyId }) => requests.ask(keyId, payload)).pipe(asHolder)
     })
   })
 )

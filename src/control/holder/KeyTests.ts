@@ -1,0 +1,103 @@
+import { Context, Effect, Layer, type Schema } from "effect"
+import type { KeyTest, KeyTestProtocol, KeyTestResult } from "../api/holder/KeyTest.ts"
+import type { LimitState } from "../api/limits/LimitsApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { KeyHolder } from "../api/schema/Security.ts"
+import { LimitStates } from "../limits/LimitStates.ts"
+import { PolicySimulator } from "../policies/PolicySimulator.ts"
+import type { StoreFailure } from "../store/Rows.ts"
+import { sentenceOf } from "./RefusalSentences.ts"
+
+/**
+ * Tells the holder of a key what the gateway would do with a request. The control listener knows no secret of a key, so
+ * it cannot send the request itself: it decides as the gateway does, and looks at the counters that admit requests.
+ */
+export class KeyTests extends Context.Service<
+  KeyTests,
+  {
+    readonly test: (test: KeyTest) => Effect.Effect<KeyTestResult, Refused<"key_test_busy"> | StoreFailure, KeyHolder>
+  }
+>()("svc/control/KeyTests") {
+  static readonly layer = Layer.suspend(() => Layer.effect(KeyTests, make))
+}
+
+/** A test reads the configuration and the counters of its key. */
+const mostAtOnce = 4
+
+const make = Effect.gen(function* () {
+  const simulator = yield* PolicySimulator
+  const states = yield* LimitStates
+  const running = new Set<string>()
+
+  const decide = Effect.fnUntraced(function* (keyId: string, { model, protocol }: KeyTest) {
+    const { body, path } = requests[protocol](model)
+    const { final_decision, guardrail_plan } = yield* simulator.decide({ key_id: keyId, path, body })
+    if (!final_decision.allowed) {
+      const { check, error_code } = final_decision
+      return refused(check, error_code ?? "policy_denied")
+    }
+    const full = (yield* states.ofKey(keyId)).find(
+      (limit) => meets(limit, model) && limit.share !== null && limit.share >= 1
+    )
+    return full === undefined ? allowed(guardrail_plan) : usedUp(full)
+  })
+
+  return KeyTests.of({
+    test: Effect.fn("KeyTests.test")(function* (test: KeyTest) {
+      const { keyId } = yield* KeyHolder
+      if (running.has(keyId) || running.size >= mostAtOnce) return yield* busy
+      running.add(keyId)
+      return yield* decide(keyId, test).pipe(
+        // The path and the key exist. A guardrail that the policy names may not.
+        Effect.catch((error) =>
+          error.code === "store_unavailable" || error.code === "invalid_request"
+            ? Effect.fail(new ControlError(error.code, error.message))
+            : Effect.succeed(refused(null, error.code))
+        ),
+        Effect.ensuring(Effect.sync(() => running.delete(keyId)))
+      )
+    })
+  })
+})
+
+type Requests = Readonly<
+  Record<KeyTestProtocol, (model: string) => { readonly path: string; readonly body: Schema.Json }>
+>
+
+const messages = [{ role: "user", content: "hello" }]
+
+const requests: Requests = {
+  chat: (model) => ({ path: "/v1/chat/completions", body: { model, messages, max_completion_tokens: 1 } }),
+  responses: (model) => ({ path: "/v1/responses", body: { model, input: "hello", max_output_tokens: 1 } }),
+  messages: (model) => ({ path: "/v1/messages", body: { model, messages, max_tokens: 1 } })
+}
+
+/** Limits of a route or a model narrow requests of theirs alone. */
+const meets = ({ within }: LimitState, model: string): boolean => within === null || within === `model:${model}`
+
+const allowed = (guardrails: ReadonlyArray<string>): KeyTestResult => ({
+  allowed: true,
+  error_code: null,
+  sentence: "The gateway would let this request through.",
+  what_to_do: "Run it. It appears here once it has ended.",
+  meter: null,
+  resets_at: null,
+  guardrails
+})
+
+const refused = (check: string | null, errorCode: string): KeyTestResult => ({
+  ...allowed([]),
+  ...sentenceOf({ statusCode: 403, errorCode, check }),
+  allowed: false,
+  error_code: errorCode
+})
+
+const codes = { requests: "rate_limit_exceeded", tokens: "token_rate_limit_exceeded", usd: "budget_exceeded" } as const
+
+const usedUp = ({ meter, resets_at, scope, unit }: LimitState): KeyTestResult => ({
+  ...refused(scope === "key" ? meter : `shared_${meter}`, codes[unit]),
+  meter,
+  resets_at
+})
+
+const busy = new ControlError("key_test_busy", "Another test of this key is running. Send one at a time.")
