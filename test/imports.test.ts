@@ -76,7 +76,8 @@ const areas: ReadonlyArray<Area> = [
     may: ["src/control/api", "src/policy", "src/state", "src/messaging", "src/status", "src/graph"],
     rooms: [
       ...["theme", "api", "address", "sign-in"],
-      ...["shared/words", "shared/charts", "shared/page", "shared/snippets", "shared/table", "shared/dialogs", "app"],
+      ...["shared/words", "shared/charts", "shared/page", "shared/snippets", "shared/table", "shared/dialogs"],
+      ...["shared/editor", "app"],
       ...["home", "requests", "usage", "limits", "board", "tasks", "dead-letters", "keys", "projects"].map(page),
       ...["policies", "guardrails", "models", "routing", "upstreams", "services", "studio", "audit"].map(page),
       ...["configuration", "operators", "settings", "system", "my"].map(page),

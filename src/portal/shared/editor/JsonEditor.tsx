@@ -1,0 +1,44 @@
+import { Input, Skeleton } from "@mantine/core"
+import { lazy, type ReactNode, Suspense, useId } from "react"
+import styles from "./JsonEditor.module.css"
+import type { JsonProblem } from "./problems.ts"
+
+/** The editor is a library of its own, which arrives with the first page that edits JSON. */
+const CodeMirror = lazy(() => import("./CodeMirror.tsx"))
+
+interface Props {
+  readonly label: string
+  readonly description?: ReactNode
+  /** The text as it is typed. It need not be JSON yet. */
+  readonly value: string
+  readonly onChange?: (text: string) => void
+  /** Under the editor: what the server refused. */
+  readonly error?: ReactNode
+  /** Marked where they are, such as the errors of a schema. Mistakes in the JSON itself are marked without them. */
+  readonly problems?: ReadonlyArray<JsonProblem>
+  /** In pixels. Longer texts scroll. */
+  readonly height?: number
+}
+
+/** Edits JSON: colours, and mistakes at their place. Tab leaves it, as it leaves every field. */
+export const JsonEditor = ({ description, error, height = 200, label, onChange, problems = [], value }: Props) => {
+  const id = useId()
+  return (
+    <div className={styles.field}>
+      <Input.Label id={`${id}label`}>{label}</Input.Label>
+      {description !== undefined && <Input.Description id={`${id}about`}>{description}</Input.Description>}
+      <div className={styles.editor} style={{ height }} data-invalid={error !== undefined || undefined}>
+        <Suspense fallback={<Skeleton height={height} />}>
+          <CodeMirror
+            labelledBy={`${id}label`}
+            describedBy={`${description === undefined ? "" : `${id}about `}${error === undefined ? "" : `${id}error`}`}
+            value={value}
+            onChange={onChange}
+            problems={problems}
+          />
+        </Suspense>
+      </div>
+      {error !== undefined && <Input.Error id={`${id}error`}>{error}</Input.Error>}
+    </div>
+  )
+}
