@@ -570,6 +570,7 @@ suite("Policy explanation", (it) => {
         request_id: "denied",
         key_id,
         decided: {
+          sentence: "This key may not stream responses.",
           allowed: false,
           status_code: 403,
           error_code: "policy_denied",

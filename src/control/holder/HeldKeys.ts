@@ -29,13 +29,13 @@ import { columnsOf, keyRows, toKey } from "../keys/KeyRows.ts"
 import { Keys } from "../keys/Keys.ts"
 import { LimitStates } from "../limits/LimitStates.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
+import { sentenceOf } from "../policies/RefusalSentences.ts"
 import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import { Usage } from "../usage/Usage.ts"
 import { UsageEvents } from "../usage/UsageEvents.ts"
 import { UsageSeries } from "../usage/UsageSeries.ts"
 import { asHolder } from "./AsHolder.ts"
 import { readHistory } from "./KeyHistory.ts"
-import { sentenceOf } from "./RefusalSentences.ts"
 
 type Failure = StoreFailure | Refused<"not_found">
 type UsageFailure = StoreFailure | Refused<"invalid_usage_query">

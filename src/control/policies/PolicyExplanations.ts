@@ -26,6 +26,7 @@ import {
   sharedLimits
 } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
+import { sentenceOf } from "./RefusalSentences.ts"
 
 /** Explains the decision on a past request from its usage record. Also returns the decision under today's policies. */
 export class PolicyExplanations extends Context.Service<
@@ -93,6 +94,12 @@ const make = Effect.gen(function* () {
         allowed: wasForwarded(record.error_code),
         status_code: record.status_code,
         error_code: record.error_code,
+        sentence:
+          sentenceOf({
+            check: record.denial?.check ?? null,
+            errorCode: record.error_code,
+            statusCode: record.status_code
+          })?.sentence ?? null,
         check: record.denial?.check ?? null,
         layer: record.denial?.layer ?? null,
         policy_version: record.policy_version,

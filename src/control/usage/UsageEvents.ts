@@ -64,7 +64,7 @@ const make = Effect.gen(function* () {
      usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens,
      cost_nanos, cost_source, cost_mode, pricing_rule_name, streamed, service_name, http_method, endpoint_path,
      endpoint_template, task_id, run_id, trace_id, fallback_count, upstream_ms, first_byte_ms, gateway_ms, subject, end_user,
-     session_id, client,
+     session_id, client, denial->>'check' AS denied_by, denial->>'layer' AS denied_in_layer,
      coalesce(guardrail_action_count, 0) AS guardrail_action_count,
      (SELECT name FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_name,
      (SELECT key_prefix FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_prefix,

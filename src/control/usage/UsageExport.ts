@@ -41,7 +41,9 @@ const columns = [
   "end_user",
   "session_id",
   "client",
-  "cached_share"
+  "cached_share",
+  "denied_by",
+  "denied_in_layer"
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
 /** Spreadsheets run such text as a formula, even with full-width characters or after whitespace. */

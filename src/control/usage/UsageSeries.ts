@@ -2,7 +2,14 @@ import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../../services/Database.ts"
 import * as Quantiles from "../../state/Quantiles.ts"
-import { type MinuteDimension, minuteLabels, minuteSumsHours, statusOfEvent, summands } from "../../state/UsageSums.ts"
+import {
+  type Dimension,
+  type MinuteDimension,
+  minuteLabels,
+  minuteSumsHours,
+  statusOfEvent,
+  summands
+} from "../../state/UsageSums.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Operator } from "../api/schema/Security.ts"
 import type { SeriesSplit, TimeseriesBucket, TimeseriesQuery, UsageFilter } from "../api/usage/UsageApi.ts"
@@ -43,7 +50,7 @@ const make = Effect.gen(function* () {
     const source = split === undefined ? "all" : sourceOf(split)
     if (interval !== "minute") {
       const range = yield* groups.divide(query, until, interval)
-      return groups.rows(query, range, source, source === "all" ? "overview" : "keys")
+      return groups.rows(query, range, source, inOverview.includes(source) ? "overview" : "keys")
     }
     const minuteSums = minuteSumsFor(query, source)
     const range = UsageSql.rangeOf(query)
@@ -96,6 +103,7 @@ const make = Effect.gen(function* () {
   const durations = Effect.fnUntraced(function* (query: TimeseriesQuery, { minutesUntil }: SummedUsage) {
     const { interval = "hour" } = query
     const source = query.split === undefined ? "all" : sourceOf(query.split)
+    if (!isMinuteSource(source)) return yield* noSuchQuantiles
     const sums = minuteSumsFor(query, source)
     const range = UsageSql.rangeOf(query)
     if (interval === "minute") {
@@ -219,10 +227,18 @@ interface MinuteSums {
   readonly name: string | undefined
 }
 
-const sourceOf = (split: SeriesSplit): MinuteDimension => (split === "status" || split === "code" ? "all" : split)
+type Source = Dimension | "all"
+
+const sourceOf = (split: SeriesSplit): Source => (split === "status" || split === "code" ? "all" : split)
+
+const isMinuteSource = (source: Source): source is MinuteDimension => Object.hasOwn(minuteLabels, source)
+
+/** The sums that are not by key have these groups too, and fewer rows. */
+const inOverview: ReadonlyArray<Source> = ["all", "service", "provider"]
 
 /** Sums by the minute have one dimension each. Returns `undefined` if the events must be read. */
-const minuteSumsFor = (query: TimeseriesQuery, source: MinuteDimension): MinuteSums | undefined => {
+const minuteSumsFor = (query: TimeseriesQuery, source: Source): MinuteSums | undefined => {
+  if (!isMinuteSource(source)) return undefined
   if (otherFilters.some((name) => query[name] !== undefined)) return undefined
   const { key_id, model, project_id } = query
   const filters: ReadonlyArray<MinuteSums> = [
@@ -246,12 +262,9 @@ const otherFilters = [
   "endpoint",
   "task_id",
   "run_id",
-  "trace_id",
   "subject",
-  "end_user",
-  "session_id",
   "client",
-  "min_cost_usd"
+  ...UsageSql.eventFilters
 ] as const satisfies ReadonlyArray<keyof UsageFilter>
 
 /** By default the range is the last hour before its end. */
@@ -277,6 +290,12 @@ const splitNames: Readonly<Record<SeriesSplit, string>> = {
   key: "name",
   model: "name",
   project: "name",
+  team: "name",
+  service: "name",
+  endpoint: "name",
+  provider: "name",
+  client: "name",
+  subject: "name",
   status: "CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END",
   code: "status_code::text"
 }
@@ -297,6 +316,12 @@ const quantileColumns = Quantiles.quantileNames.map((name) => `${Quantiles.quant
 const onlyOneFilter = new ControlError(
   "invalid_usage_query",
   "Quantiles of hours and days can be filtered by status, status_code and one of key_id, model and project_id, which must be the split if there is one. Leave quantiles out, or use interval=minute.",
+  { param: "quantiles" }
+)
+
+const noSuchQuantiles = new ControlError(
+  "invalid_usage_query",
+  "Quantiles are kept for the splits model, key, project, status and code. Leave quantiles out, or choose one of these.",
   { param: "quantiles" }
 )
 

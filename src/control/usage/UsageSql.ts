@@ -77,6 +77,10 @@ export const make = (sql: SqlClient) => {
       ...(filter.trace_id === undefined ? [] : [sql`trace_id = ${filter.trace_id}`]),
       ...(filter.session_id === undefined ? [] : [sql`session_id = ${filter.session_id}`]),
       ...(filter.end_user === undefined ? [] : [sql`end_user = ${filter.end_user}`]),
+      ...(filter.request_id === undefined ? [] : [sql`request_id = ${filter.request_id}`]),
+      ...(filter.error_code === undefined ? [] : [sql`error_code = ${filter.error_code}`]),
+      ...(filter.denied_by === undefined ? [] : [sql`denial->>'check' = ${filter.denied_by}`]),
+      ...(filter.min_latency_ms === undefined ? [] : [sql`latency_ms >= ${filter.min_latency_ms}`]),
       ...(filter.min_cost_usd === undefined ? [] : [sql`cost_nanos >= ${toNanos(filter.min_cost_usd)}`])
     ])
 
@@ -191,9 +195,19 @@ const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
     : "('overview')"
 }
 
-/** The rollups contain neither the costs of single requests nor labels that clients may choose freely. */
-export const needsEvents = ({ end_user, min_cost_usd, session_id, trace_id }: UsageFilter): boolean =>
-  trace_id !== undefined || session_id !== undefined || end_user !== undefined || min_cost_usd !== undefined
+/** The rollups contain neither what single requests cost and took, nor labels that clients may choose freely. */
+export const eventFilters = [
+  "trace_id",
+  "session_id",
+  "end_user",
+  "min_cost_usd",
+  "min_latency_ms",
+  "request_id",
+  "error_code",
+  "denied_by"
+] as const satisfies ReadonlyArray<keyof UsageFilter>
+
+export const needsEvents = (filter: UsageFilter): boolean => eventFilters.some((name) => filter[name] !== undefined)
 
 export const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({
   start: from === undefined ? Number.NEGATIVE_INFINITY : DateTime.toEpochMillis(from),

@@ -96,6 +96,8 @@ suite("Usage", (it) => {
         status: "success",
         status_code: 200,
         error_code: null,
+        denied_by: null,
+        denied_in_layer: null,
         latency_ms: 7,
         upstream_ms: 5,
         first_byte_ms: 3,
@@ -157,6 +159,28 @@ suite("Usage", (it) => {
       assert.deepStrictEqual(yield* found("status_code=200"), [first])
       assert.deepStrictEqual(yield* found(`from=${noon}Z&to=2026-05-05T13:00:00Z`), [first])
       assert.deepStrictEqual(yield* found("from=2026-05-05T15:00:00%2B02:00"), [second])
+      const third = yield* record({
+        key_id,
+        request_id: "third",
+        created_at: `${noon}.5Z`,
+        latency_ms: 900,
+        status: "failure",
+        status_code: 429,
+        error_code: "rate_limit_exceeded",
+        denial: JSON.stringify({ check: "rpm_limit", layer: "team:blue" })
+      })
+      for (const query of [
+        "min_latency_ms=900",
+        "request_id=third",
+        "error_code=rate_limit_exceeded",
+        "denied_by=rpm_limit"
+      ]) {
+        assert.deepStrictEqual(yield* found(query), [third], query)
+        assert.strictEqual(at(yield* ok("GET", `${summary}?key_id=${key_id}&${query}`), "request_count"), 1, query)
+      }
+      assert.deepStrictEqual(yield* found("min_latency_ms=901"), [])
+      const refused = at(yield* ok("GET", `${events}?request_id=third`), "rows", 0)
+      assert.deepInclude(refused, { denied_by: "rpm_limit", denied_in_layer: "team:blue" })
       const backwards = yield* call("GET", `${events}?from=2026-05-05T13:00:00Z&to=${noon}Z`)
       assert.deepStrictEqual(refusalOf(backwards), { status: 400, code: "invalid_usage_query", param: "from" })
       assert.strictEqual((yield* call("GET", `${summary}?from=${noon}Z&to=${noon}Z`)).status, 400)
@@ -516,10 +540,10 @@ suite("Usage", (it) => {
         "request_id,key_id,project_id,route,model,provider,status,status_code,latency_ms,input_tokens,output_tokens," +
           "total_tokens,estimated_cost_usd,service_name,task_id,run_id,trace_id,fallback_count,guardrail_action_count," +
           "created_at,cost_source,cost_mode,pricing_rule_name,http_method,endpoint_path,endpoint_template,key_name,key_prefix,project_name,team_id," +
-          "upstream_ms,first_byte_ms,gateway_ms,subject,end_user,session_id,client,cached_share",
-        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,,,,,,,,,,,,,`,
+          "upstream_ms,first_byte_ms,gateway_ms,subject,end_user,session_id,client,cached_share,denied_by,denied_in_layer",
+        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,,,,,,,,,,,,,,,`,
         `r,${key_id},,/v1/responses,'=cmd(),upstream,success,200,7,0,0,7,1.500000001,,"a,b",,,0,0,` +
-          "2026-05-05T12:00:00.200Z,none,,,,/x,,,,,,,,,,,,,",
+          "2026-05-05T12:00:00.200Z,none,,,,/x,,,,,,,,,,,,,,,",
         ""
       ])
       const json = yield* call("GET", `${usage}/export.json?key_id=${key_id}&limit=1&offset=1`)

@@ -37,7 +37,8 @@ const recordOf = (request: Request, now: number): UsageRecord => ({
   project_id: projects[request.project],
   route: "/v1/responses",
   model: ["a", "b", undefined][request.model],
-  provider: "upstream",
+  provider: ["upstream", "compat"][request.code % 2] ?? "upstream",
+  client: ["curl", undefined][request.key],
   status_code: [200, 429, 500][request.code] ?? 200,
   error_code: [undefined, "rate_limit_exceeded", "upstream_error"][request.code],
   latency_ms: request.latency,
@@ -58,6 +59,16 @@ const splits: Readonly<Record<string, (record: UsageRecord) => string>> = {
   code: ({ status_code }) => String(status_code)
 }
 
+/** These have no quantiles. */
+const plainSplits: typeof splits = {
+  provider: ({ provider }) => provider,
+  client: ({ client }) => client ?? "unknown",
+  team: () => "none",
+  service: () => "none",
+  endpoint: () => "none",
+  subject: () => "none"
+}
+
 /** A query parameter and what it leaves. */
 const filters: ReadonlyArray<readonly [query: string, keeps: (record: UsageRecord) => boolean]> = [
   ["", () => true],
@@ -66,8 +77,8 @@ const filters: ReadonlyArray<readonly [query: string, keeps: (record: UsageRecor
   ["model=b", ({ model }) => model === "b"],
   ["status=failure", ({ status_code }) => status_code >= 400],
   ["status_code=429", ({ status_code }) => status_code === 429],
-  ["provider=upstream", () => true],
-  ["client=curl", () => false],
+  ["provider=upstream", ({ provider }) => provider === "upstream"],
+  ["client=codex", () => false],
   [
     `key_id=${keys[1]}&model=a&status=success`,
     (record) => record.key_id === keys[1] && record.model === "a" && record.status_code < 400
@@ -129,9 +140,15 @@ suite("Usage by the minute", (it) => {
           const start = from === null ? open : now - from * 20_000
           const [narrowing, keeps] = filters[filter] ?? ["", () => true]
           const matching = [...first, ...second].filter((record) => keeps(record) && record.created_at >= start)
-          for (const [split, labelOf] of [["", () => ""] as const, ...Object.entries(splits)]) {
-            if (interval !== "minute" && !isOneDimension(narrowing, split)) continue
-            const query = [`interval=${interval}&quantiles=p50,p99`, range, narrowing, split && `split=${split}`]
+          for (const [split, labelOf] of [
+            ["", () => ""] as const,
+            ...Object.entries(splits),
+            ...Object.entries(plainSplits)
+          ]) {
+            const isPlain = split in plainSplits
+            if (!isPlain && interval !== "minute" && !isOneDimension(narrowing, split)) continue
+            const quantiles = isPlain ? "" : "&quantiles=p50,p99"
+            const query = [`interval=${interval}${quantiles}`, range, narrowing, split && `split=${split}`]
               .filter(Boolean)
               .join("&")
             const found = yield* ok("GET", `${series}?${query}`)
@@ -152,6 +169,7 @@ suite("Usage by the minute", (it) => {
                 at(row, "summary", "total_tokens"),
                 group.reduce((sum, { total_tokens }) => sum + (total_tokens ?? 0), 0)
               )
+              if (isPlain) continue
               // Histograms of hours and days get late requests when they are summed again.
               if (interval !== "minute" && !sumAgain) continue
               for (const measure of measures) {
@@ -212,6 +230,8 @@ suite("Usage by the minute", (it) => {
       assert.deepStrictEqual(yield* refused(`interval=minute&from=${soon}&to=${soon}`), invalid)
       const unsplit = yield* refused("interval=day&quantiles=p50&provider=upstream")
       assert.deepStrictEqual(unsplit, { ...invalid, param: "quantiles" })
+      const plain = yield* refused("interval=minute&quantiles=p50&split=provider")
+      assert.deepStrictEqual(plain, { ...invalid, param: "quantiles" })
       assert.deepInclude(yield* refused("quantiles=p42"), { status: 422, param: "quantiles" })
       assert.deepInclude(yield* refused("split=colour"), { status: 422, param: "split" })
     })

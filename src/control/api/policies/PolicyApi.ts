@@ -119,6 +119,8 @@ export const Explanation = Schema.Struct({
     allowed: Schema.Boolean,
     status_code: Schema.Int,
     error_code: Schema.NullOr(Schema.String),
+    /** Says in plain words why the request failed. `null` if it did not fail. */
+    sentence: Schema.NullOr(Schema.String),
     check: Schema.NullOr(Schema.String),
     layer: Schema.NullOr(Schema.String),
     policy_version: Schema.NullOr(Schema.Int),

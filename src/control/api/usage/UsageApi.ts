@@ -27,6 +27,9 @@ export const UsageEvent = Schema.Struct({
   status: Status,
   status_code: Schema.Int,
   error_code: OrNull,
+  /** The check that refused the request, such as `rpm_limit`, and the policy layer that it belongs to. */
+  denied_by: OrNull,
+  denied_in_layer: OrNull,
   latency_ms: Schema.Int,
   /** From sending the request upstream to the end of the response. `null` if the gateway sent nothing. */
   upstream_ms: Schema.NullOr(Schema.Int),
@@ -168,7 +171,8 @@ const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(Rang
 
 /**
  * Every filter is an exact match. `from` is inclusive, and `to` is exclusive. `endpoint` is a path template. For
- * requests without a template, it is the name of the service. `min_cost_usd` is the minimum cost of a request.
+ * requests without a template, it is the name of the service. `min_cost_usd` and `min_latency_ms` are the minimum cost
+ * and duration of a request. `denied_by` is the check that refused it.
  */
 const filter = {
   ...range,
@@ -190,7 +194,11 @@ const filter = {
   end_user: Text,
   session_id: Text,
   client: Text,
-  min_cost_usd: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 })))
+  min_cost_usd: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))),
+  min_latency_ms: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))),
+  request_id: Text,
+  error_code: Text,
+  denied_by: Text
 }
 export const UsageFilter = Schema.Struct(filter)
 export type UsageFilter = typeof UsageFilter.Type
@@ -226,7 +234,10 @@ const interval = { interval: Schema.optionalKey(Schema.Literals(["hour", "day"])
 const SeriesQuery = Schema.Struct({ ...filter, ...interval, timeseries_limit: upTo(1000), timeseries_offset: Offset })
 export type SeriesQuery = typeof SeriesQuery.Type
 
-export const SeriesSplit = Schema.Literals(["model", "key", "project", "status", "code"])
+export const SeriesSplit = Schema.Literals([
+  ...["model", "key", "project", "status", "code"],
+  ...["team", "service", "endpoint", "provider", "client", "subject"]
+] as const)
 export type SeriesSplit = typeof SeriesSplit.Type
 
 const TimeseriesQuery = Schema.Struct({
@@ -303,7 +314,7 @@ export const UsageApi = HttpApiGroup.make("usage")
       .annotate(OpenApi.Summary, "Sum up usage by minute, hour or day")
       .annotate(
         OpenApi.Description,
-        "Minutes are kept for 48 hours, and their range is the last hour by default. With `split` each bucket has the groups with the most requests in the range, `split_limit` at most (10 by default). `quantiles` are those of the whole latency, of the time to the first byte and of the gateway's own share."
+        "Minutes are kept for 48 hours, and their range is the last hour by default. With `split` each bucket has the groups with the most requests in the range, `split_limit` at most (10 by default). Minutes split otherwise than by model, key, project, status or code are read from the events, and have no quantiles. `quantiles` are those of the whole latency, of the time to the first byte and of the gateway's own share."
       ),
     HttpApiEndpoint.get("byKey", "/usage/by-key", breakdown).annotate(OpenApi.Summary, "Break usage down by key"),
     HttpApiEndpoint.get("byProject", "/usage/by-project", breakdown).annotate(
