@@ -10,7 +10,13 @@ interface Area {
   readonly rooms: ReadonlyArray<string>
 }
 
-const page = (name: string) => `pages/${name}`
+/** The folders of the portal's pages. A page imports from folders within its own, and from no other page. */
+function pageFolders(): ReadonlyArray<string> {
+  return readdirSync("src/portal/pages", { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice("src/portal/".length))
+    .sort((a, b) => b.split("/").length - a.split("/").length || a.localeCompare(b))
+}
 
 const shared = ["src/services", "src/policy", "src/http", "src/state", "src/process", "src/live", "src/identity"]
 
@@ -78,9 +84,7 @@ const areas: ReadonlyArray<Area> = [
       ...["theme", "api", "address", "sign-in"],
       ...["shared/words", "shared/charts", "shared/page", "shared/snippets", "shared/table", "shared/dialogs"],
       ...["shared/editor", "app"],
-      ...["home", "requests", "usage", "limits", "board", "tasks", "dead-letters", "keys", "projects"].map(page),
-      ...["policies", "guardrails", "models", "routing", "upstreams", "services", "studio", "audit"].map(page),
-      ...["configuration", "operators", "settings", "system", "my"].map(page),
+      ...pageFolders(),
       "."
     ]
   },
@@ -143,6 +147,17 @@ describe("the rooms", () => {
 })
 
 describe("the portal", () => {
+  it("has pages that import nothing of each other", () => {
+    const pageOf = (file: string) => /^src\/portal\/pages\/[^/]+/.exec(file)?.[0]
+    const crossing = files.flatMap((source) => {
+      const page = pageOf(source.file)
+      if (page === undefined) return []
+      const others = targetsOf(source).filter((target) => pageOf(target) !== undefined && pageOf(target) !== page)
+      return others.map((target) => `${source.file} imports ${target}`)
+    })
+    assert.deepStrictEqual(crossing, [])
+  })
+
   it("loads nothing of the server: the types of its API are enough", () => {
     const loaded = files
       .filter(({ file }) => isIn("src/portal", file))

@@ -33,7 +33,7 @@ const make = Effect.gen(function* () {
         )
       }
       const guardrails = yield* executionRows.all(sql`
-        SELECT mode, guardrail_name, action, reason FROM guardrail_execution_events
+        SELECT mode, guardrail_name, action, reason, latency_ms FROM guardrail_execution_events
         WHERE request_id = ${requestId} ORDER BY created_at, id LIMIT ${maxExecutions}`)
       return toDebugBundle(record, guardrails)
     }, toStoreFailures)
@@ -74,7 +74,8 @@ const ExecutionRow = Schema.Struct({
   mode: Schema.String,
   guardrail_name: Schema.String,
   action: Schema.String,
-  reason: Text
+  reason: Text,
+  latency_ms: Count
 })
 
 const requestRows = storedRows(RequestRow, { table: "usage_events", key: ["request_id"] })
@@ -119,6 +120,7 @@ const toDebugBundle = (
     guardrail_trace: guardrails.map(({ action, guardrail_name, mode, reason }) =>
       [mode, guardrail_name, action, ...(reason === null ? [] : [reason])].join(":")
     ),
+    guardrails: guardrails.map(({ guardrail_name, ...execution }) => ({ ...execution, name: guardrail_name })),
     selection_trace: [
       ...traceEntry("provider", record.provider),
       ...traceEntry("service", record.service_name),

@@ -26,6 +26,16 @@ export const DebugBundle = Schema.Struct({
   latency_ms: Schema.Int,
   policy_trace: Trace,
   guardrail_trace: Trace,
+  /** The executions that `guardrail_trace` sums up. */
+  guardrails: Schema.Array(
+    Schema.Struct({
+      mode: Schema.String,
+      name: Schema.String,
+      action: Schema.String,
+      reason: Text,
+      latency_ms: Schema.Int
+    })
+  ),
   selection_trace: Trace,
   fallback_history: Schema.Array(
     Schema.Struct({

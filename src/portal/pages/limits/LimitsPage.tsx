@@ -1,5 +1,46 @@
-import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { HeatMap } from "./HeatMap.tsx"
+import { LimitsFrame, NameFilter } from "./LimitsFrame.tsx"
+import { LookedNote } from "./LookedNote.tsx"
+import { NextToEnd } from "./NextToEnd.tsx"
+import styles from "./state/Limits.module.css"
+import { useLimitPages } from "./useLimitPages.ts"
 
-const LimitsPage = () => <PageHeader title="Limits" />
+/** Who is about to hit a limit. */
+const LimitsPage = () => {
+  const { limits, looked, query } = useLimitPages()
+  return (
+    <LimitsFrame>
+      <div className={styles.stack}>
+        <NextToEnd limits={limits} query={query} />
+        <Panel
+          title="Keys and layers"
+          note="percent of each limit that is used or reserved"
+          query={query}
+          height={360}
+          flush
+          actions={<NameFilter />}
+          {...(limits.length === 0 && !query.isPending && { empty: <NoLimits /> })}
+        >
+          <HeatMap limits={limits} />
+          <LookedNote
+            looked={looked}
+            hasMore={query.hasNextPage}
+            isBusy={query.isFetchingNextPage}
+            onMore={() => void query.fetchNextPage()}
+          />
+        </Panel>
+      </div>
+    </LimitsFrame>
+  )
+}
+
+export const NoLimits = () => (
+  <Empty command={'api PATCH keys/$KEY_ID \'{"policy":{"rpm_limit":60,"daily_budget_usd":3}}\''}>
+    No key that was used in this month has a limit, or none matches. Limits and budgets are part of the policy of a key
+    or of a layer.
+  </Empty>
+)
 
 export default LimitsPage

@@ -2,11 +2,21 @@ import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
-const list = createRoute({
+/** `do=raise` opens the form, for a key and a limit if they are known. */
+const search = textSearch("q", "scope", "id", "unit", "do", "key_id", "meter")
+
+const now = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/limits",
-  validateSearch: textSearch(),
+  validateSearch: search,
   component: lazyRouteComponent(() => import("./LimitsPage.tsx"))
 })
 
-export const limitsRoutes = [list] as const
+const budgets = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/limits/budgets",
+  validateSearch: search,
+  component: lazyRouteComponent(() => import("./BudgetsPage.tsx"))
+})
+
+export const limitsRoutes = [now, budgets] as const

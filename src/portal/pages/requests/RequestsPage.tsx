@@ -1,5 +1,36 @@
+import { addressOf } from "../../api/control.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { useUsageFilter } from "../../shared/usage/useUsageFilter.ts"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { RequestDetail } from "./detail/RequestDetail.tsx"
+import { RateChart } from "./list/RateChart.tsx"
+import { RequestHistogram } from "./list/RequestHistogram.tsx"
+import styles from "./list/RequestList.module.css"
+import { RequestList } from "./list/RequestList.tsx"
 
-const RequestsPage = () => <PageHeader title="Requests" />
+/** What is asked of the gateway: requests as they end, and all that were recorded. */
+const RequestsPage = () => {
+  const filters = useUsageFilter()
+  return (
+    <>
+      <PageHeader
+        title="Requests"
+        lead="What is asked of the gateway, by whom, and what became of it."
+        actions={<CopyAs address={addressOf("/admin-ui/admin/usage/events", { query: { ...filters, limit: 100 } })} />}
+      />
+      <div className={styles.stack}>
+        <div className={styles.charts}>
+          <RequestHistogram filters={filters} />
+          <RateChart />
+        </div>
+        <RequestList filters={filters} />
+      </div>
+      <DetailDrawer title={() => "Request"} page={(id) => `/requests/${encodeURIComponent(id)}`}>
+        {(id) => <RequestDetail id={id} />}
+      </DetailDrawer>
+    </>
+  )
+}
 
 export default RequestsPage

@@ -11,11 +11,11 @@ const Drawing = lazy(() => import("./TimeDrawing.tsx"))
 /** Values over time: a drawing, the sentence that sums it up, and the same as a table. */
 export const TimeChart = (props: TimeChartProps) => {
   const [view, setView] = useState("chart")
-  const { format, height = 200, label, points, series } = props
+  const { format, height = 200, label, points, sentence, series } = props
   return (
     <figure className={styles.chart} aria-label={label}>
       <figcaption className={styles.caption}>
-        <span>{peakSentence(points, series, format)}</span>
+        <span>{sentence ?? peakSentence(points, series, format)}</span>
         <SegmentedControl
           aria-label={`Show ${label} as`}
           data={[

@@ -26,4 +26,6 @@ export interface TimeChartProps {
   /** A click on a bucket, such as to look at its time alone. */
   readonly onPick?: (at: number) => void
   readonly height?: number
+  /** Sums the chart up. Without it the sentence names the peak. */
+  readonly sentence?: string
 }

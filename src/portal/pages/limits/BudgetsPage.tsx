@@ -1,0 +1,97 @@
+import { useMemo } from "react"
+import { useTextSearch } from "../../address/search.ts"
+import { Meter } from "../../shared/charts/Meter.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { amountText } from "../../shared/words/amountText.ts"
+import { When } from "../../shared/words/When.tsx"
+import { LimitsFrame, NameFilter } from "./LimitsFrame.tsx"
+import { NoLimits } from "./LimitsPage.tsx"
+import { LookedNote } from "./LookedNote.tsx"
+import { type LimitState, limitId } from "./state/limitStates.ts"
+import { useLimitPages } from "./useLimitPages.ts"
+
+const columns: ReadonlyArray<Column<LimitState>> = [
+  { id: "name", header: "Budget of", cell: ({ scope_name }) => <bdi title={scope_name}>{scope_name}</bdi> },
+  { id: "scope", header: "Scope", cell: ({ scope, within }) => (within === null ? scope : `${scope}, for ${within}`) },
+  { id: "window", header: "Window", cell: ({ window }) => window },
+  {
+    id: "spent",
+    header: "Spent",
+    main: true,
+    width: 240,
+    cell: ({ limit, meter, reserved, unit, used }) =>
+      used === null ? (
+        `unknown, of ${amountText(limit, unit)}`
+      ) : (
+        <Meter
+          label={meter}
+          used={used}
+          reserved={reserved ?? 0}
+          limit={limit}
+          format={(amount) => amountText(amount, unit)}
+        />
+      )
+  },
+  {
+    id: "reserved",
+    header: "Reserved",
+    numeric: true,
+    cell: ({ reserved, unit }) => (reserved === null ? "–" : amountText(reserved, unit))
+  },
+  {
+    id: "remaining",
+    header: "Left",
+    numeric: true,
+    cell: ({ remaining, unit }) => (remaining === null ? "–" : amountText(remaining, unit))
+  },
+  {
+    id: "forecast",
+    header: "Ends",
+    main: true,
+    cell: ({ forecast, remaining, resets_at }) =>
+      remaining !== null && remaining <= 0 ? (
+        <strong>used up</strong>
+      ) : forecast === null || Date.parse(forecast) >= Date.parse(resets_at) ? (
+        "not before its reset"
+      ) : (
+        <When at={forecast} />
+      )
+  },
+  { id: "resets", header: "Resets", cell: ({ resets_at }) => <When at={resets_at} /> },
+  { id: "raised", header: "Raised until", cell: ({ raised_until }) => <When at={raised_until} /> }
+]
+
+/** All budgets, those that are nearest to their end first. */
+const BudgetsPage = () => {
+  const { change, text } = useTextSearch()
+  const { limits, looked, query } = useLimitPages()
+  const budgets = useMemo(() => limits.filter(({ unit }) => unit === "usd"), [limits])
+  return (
+    <LimitsFrame>
+      <Panel query={query} height={360} flush>
+        <DataTable
+          name="budgets"
+          label="Budgets"
+          columns={columns}
+          rows={budgets}
+          rowId={limitId}
+          onOpen={({ scope, scope_id }) => change({ open: `${scope}:${scope_id ?? ""}` })}
+          openId={
+            budgets.find(({ scope, scope_id }) => `${scope}:${scope_id ?? ""}` === text("open"))?.scope_id ?? undefined
+          }
+          toolbar={<NameFilter />}
+          empty={<NoLimits />}
+        />
+        <LookedNote
+          looked={looked}
+          hasMore={query.hasNextPage}
+          isBusy={query.isFetchingNextPage}
+          onMore={() => void query.fetchNextPage()}
+        />
+      </Panel>
+    </LimitsFrame>
+  )
+}
+
+export default BudgetsPage

@@ -1,0 +1,100 @@
+import { Tooltip, UnstyledButton } from "@mantine/core"
+import { useMemo } from "react"
+import { useTextSearch } from "../../address/search.ts"
+import { amountText } from "../../shared/words/amountText.ts"
+import { percentText, relativeText } from "../../shared/words/format.ts"
+import styles from "./HeatMap.module.css"
+import { heatRows, levelOf, meters } from "./heat.ts"
+import type { LimitState } from "./state/limitStates.ts"
+
+/** More rows would be slow to draw, and the fullest come first. */
+const mostRows = 200
+
+/** Keys and layers by their limits: how full each is now. */
+export const HeatMap = ({ limits }: { readonly limits: ReadonlyArray<LimitState> }) => {
+  const { change } = useTextSearch()
+  const rows = useMemo(() => heatRows(limits), [limits])
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached with the keyboard
+    <div className={styles.scroller} tabIndex={0}>
+      <table className={styles.map} aria-label="How full limits are now">
+        <thead>
+          <tr>
+            <th scope="col">Key or layer</th>
+            {meters.map(({ label, name }) => (
+              <th key={name} scope="col">
+                <Tooltip label={name}>
+                  <span>{label}</span>
+                </Tooltip>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, mostRows).map(({ cells, owner }) => (
+            <tr key={owner.id}>
+              <th scope="row">
+                <UnstyledButton className={styles.open} title={owner.name} onClick={() => change({ open: owner.id })}>
+                  <bdi>{owner.name}</bdi> {owner.scope !== "key" && <small>shared</small>}
+                </UnstyledButton>
+              </th>
+              {meters.map(({ name }) => {
+                const state = cells[name]
+                return (
+                  <td key={name}>
+                    {state === undefined ? (
+                      <span className={styles.none}>–</span>
+                    ) : (
+                      <Cell state={state} onOpen={() => change({ open: owner.id })} />
+                    )}
+                  </td>
+                )
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > mostRows && (
+        <p className={styles.looked}>
+          The {mostRows} fullest of {rows.length} are shown. Search for a name to see others.
+        </p>
+      )}
+    </div>
+  )
+}
+
+const Cell = ({ onOpen, state }: { readonly state: LimitState; readonly onOpen: () => void }) => {
+  const words = wordsOf(state)
+  return (
+    <Tooltip label={words} multiline maw={320}>
+      <UnstyledButton
+        className={styles.cell}
+        data-level={levelOf(state.share)}
+        onClick={onOpen}
+        aria-label={`${state.scope_name}, ${state.meter}: ${words}`}
+        tabIndex={-1}
+      >
+        {state.share === null ? "?" : percentText(Math.round(state.share * 100), 100)}
+      </UnstyledButton>
+    </Tooltip>
+  )
+}
+
+const wordsOf = ({ forecast, limit, raised_until, resets_at, reserved, unit, used, within }: LimitState): string => {
+  const now = Date.now()
+  const text = (amount: number) => amountText(amount, unit)
+  return [
+    used === null ? `unknown, of ${text(limit)}` : `${text(used)} of ${text(limit)} used`,
+    reserved !== null && reserved > 0 ? `${text(reserved)} reserved` : undefined,
+    within === null ? undefined : `for ${within}`,
+    `resets ${relativeText(Date.parse(resets_at), now)}`,
+    forecast === null
+      ? undefined
+      : Date.parse(forecast) <= now
+        ? "used up"
+        : `ends ${relativeText(Date.parse(forecast), now)}`,
+    raised_until === null ? undefined : `raised until ${relativeText(Date.parse(raised_until), now)}`
+  ]
+    .filter((part) => part !== undefined)
+    .join(" · ")
+}

@@ -1,0 +1,72 @@
+import { Button, Tabs, TextInput } from "@mantine/core"
+import { useDebouncedCallback } from "@mantine/hooks"
+import { IconFilter } from "@tabler/icons-react"
+import { useLocation, useNavigate } from "@tanstack/react-router"
+import { type ReactNode, useState } from "react"
+import { useTextSearch } from "../../address/search.ts"
+import { addressOf } from "../../api/control.ts"
+import { useAllowed } from "../../api/session.ts"
+import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { OwnerLimits } from "./key/OwnerLimits.tsx"
+import { RaiseLimit } from "./raise/RaiseLimit.tsx"
+import { keyOf, statePath } from "./state/limitStates.ts"
+
+/** What the pages of limits share: their titles, the drawer of a key, and the form that raises a limit. */
+export const LimitsFrame = ({ children }: { readonly children: ReactNode }) => {
+  const { change } = useTextSearch()
+  const { pathname } = useLocation()
+  const navigate = useNavigate()
+  const mayRaise = useAllowed("policies:update")
+  return (
+    <>
+      <PageHeader
+        title="Limits"
+        lead="How far limits and budgets are used now, and when they end."
+        actions={
+          <>
+            <CopyAs address={addressOf(statePath, { query: { scope: "all" } })} />
+            {mayRaise && <Button onClick={() => change({ do: "raise" })}>Raise a limit</Button>}
+          </>
+        }
+      />
+      <Tabs
+        value={pathname.endsWith("/budgets") ? "/limits/budgets" : "/limits"}
+        onChange={(to) => to !== null && void navigate({ to, search: (before) => before })}
+        mb="sm"
+      >
+        <Tabs.List>
+          <Tabs.Tab value="/limits">Now</Tabs.Tab>
+          <Tabs.Tab value="/limits/budgets">Budgets</Tabs.Tab>
+        </Tabs.List>
+      </Tabs>
+      {children}
+      <DetailDrawer title={(id) => (keyOf(id) === undefined ? "Shared limits" : "Limits of a key")}>
+        {(id) => <OwnerLimits id={id} />}
+      </DetailDrawer>
+      {mayRaise && <RaiseLimit />}
+    </>
+  )
+}
+
+/** Finds a key or layer among those that were read. */
+export const NameFilter = () => {
+  const { change, text } = useTextSearch()
+  const [typed, setTyped] = useState(text("q") ?? "")
+  const report = useDebouncedCallback((q: string) => change({ q }), 200)
+  return (
+    <TextInput
+      aria-label="Name of a key or layer"
+      placeholder="Name of a key or layer  /"
+      data-filter="true"
+      leftSection={<IconFilter size={13} />}
+      value={typed}
+      onChange={({ currentTarget }) => {
+        setTyped(currentTarget.value)
+        report(currentTarget.value)
+      }}
+      w={240}
+    />
+  )
+}

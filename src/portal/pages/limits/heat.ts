@@ -1,0 +1,37 @@
+import { type LimitState, type MeterName, type Owner, ownerOf } from "./state/limitStates.ts"
+
+/** The columns of the map, in the order of their windows. */
+export const meters: ReadonlyArray<{ readonly name: MeterName; readonly label: string }> = [
+  { name: "rpm_limit", label: "requests a minute" },
+  { name: "tpm_limit", label: "tokens a minute" },
+  { name: "max_requests_per_day", label: "requests a day" },
+  { name: "max_tokens_per_day", label: "tokens a day" },
+  { name: "daily_budget_usd", label: "budget of the day" },
+  { name: "monthly_budget_usd", label: "budget of the month" }
+]
+
+export interface HeatRow {
+  readonly owner: Owner
+  /** The fullest limit of each meter, for an owner may have several for single routes or models. */
+  readonly cells: Partial<Readonly<Record<MeterName, LimitState>>>
+  readonly worst: number
+}
+
+/** One row for each owner, the fullest first. */
+export const heatRows = (limits: ReadonlyArray<LimitState>): ReadonlyArray<HeatRow> =>
+  [...Map.groupBy(limits, (limit) => ownerOf(limit).id).values()]
+    .flatMap((ofOwner) => {
+      const [first] = ofOwner
+      if (first === undefined) return []
+      const cells: Partial<Record<MeterName, LimitState>> = {}
+      for (const limit of ofOwner) {
+        const before = cells[limit.meter]
+        if (before === undefined || (limit.share ?? -1) > (before.share ?? -1)) cells[limit.meter] = limit
+      }
+      return [{ owner: ownerOf(first), cells, worst: Math.max(...ofOwner.map(({ share }) => share ?? -1)) }]
+    })
+    .sort((a, b) => b.worst - a.worst)
+
+/** A word for how full a limit is, which its colour repeats. */
+export const levelOf = (share: number | null): "unknown" | "low" | "half" | "high" | "full" =>
+  share === null ? "unknown" : share >= 1 ? "full" : share >= 0.8 ? "high" : share >= 0.5 ? "half" : "low"

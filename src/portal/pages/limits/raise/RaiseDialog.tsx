@@ -1,0 +1,108 @@
+import { Modal } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { useState } from "react"
+import type { ApiError } from "../../../api/ApiError.ts"
+import type { BodyOf } from "../../../api/Endpoints.ts"
+import { useApi, useApiWrite } from "../../../api/queries.ts"
+import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
+import { IdLink } from "../../../shared/words/IdLink.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import { statePath } from "../state/limitStates.ts"
+import { EndRaise } from "./EndRaise.tsx"
+import { KeySelect } from "./KeySelect.tsx"
+import { RaiseForm, type RaiseValues } from "./RaiseForm.tsx"
+
+const raisesPath = "/admin-ui/admin/limits/:key_id/raises"
+const raisePath = "/admin-ui/admin/limits/:key_id/raise"
+
+interface Props {
+  readonly keyId: string | undefined
+  readonly meter: string | undefined
+  readonly onKey: (id: string | undefined) => void
+  readonly onClose: () => void
+}
+
+const bodyOf = ({ amount, meter, reason, until }: RaiseValues): BodyOf<"POST", typeof raisePath> => ({
+  [meter]: amount,
+  until: until.toISOString(),
+  reason
+})
+
+/** Raises a limit of a key until a time: the form, then the difference, then the change. */
+export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
+  const [values, setValues] = useState<RaiseValues>()
+  const limits = useApi(statePath, { query: { scope: "key", id: keyId, limit: 100 } }, { enabled: keyId !== undefined })
+  const raise = useApiWrite("POST", raisePath, [statePath, raisesPath])
+  const own = (limits.data?.limits ?? []).filter(({ scope, within }) => scope === "key" && within === null)
+  const before = own.find((limit) => limit.meter === values?.meter)?.limit
+
+  if (keyId !== undefined && values !== undefined && !isOfField(raise.error))
+    return (
+      <ChangeDialog
+        title="Raise a limit"
+        action="Raise it"
+        isBusy={raise.isPending}
+        error={raise.error}
+        onClose={() => {
+          raise.reset()
+          setValues(undefined)
+        }}
+        onConfirm={() =>
+          raise.mutate(
+            { params: { key_id: keyId }, body: bodyOf(values) },
+            {
+              onSuccess: ({ id, until }) => {
+                notifications.show({
+                  autoClose: 15_000,
+                  message: (
+                    <>
+                      <code>{values.meter}</code> is raised until <When at={String(until)} />.{" "}
+                      <EndRaise keyId={keyId} id={id} />{" "}
+                      <IdLink path="/audit" search={{ target_id: keyId }}>
+                        Audit log
+                      </IdLink>
+                    </>
+                  )
+                })
+                onClose()
+              }
+            }
+          )
+        }
+      >
+        <FieldDiff before={{ [values.meter]: before }} after={{ [values.meter]: values.amount }} />
+        <p>
+          For {own[0]?.scope_name ?? "this key"}, until {values.until.toLocaleString("en-GB")}. Then the former limit is
+          back by itself. What was counted stays counted. Limits that layers share stay as they are.
+        </p>
+        <p>
+          Reason: <bdi>{values.reason}</bdi>
+        </p>
+      </ChangeDialog>
+    )
+  return (
+    <Modal opened onClose={onClose} title="Raise a limit until a time" size="lg">
+      <KeySelect id={keyId} name={own[0]?.scope_name} onChange={onKey} />
+      {keyId !== undefined && (
+        <RaiseForm
+          key={keyId}
+          limits={own}
+          isLoading={limits.isPending}
+          error={limits.error}
+          fields={isOfField(raise.error) ? raise.error.fields : []}
+          before={values}
+          meter={meter}
+          onSubmit={(next) => {
+            raise.reset()
+            setValues(next)
+          }}
+          onCancel={onClose}
+        />
+      )}
+    </Modal>
+  )
+}
+
+/** An error of a field is shown at the field. */
+const isOfField = (error: ApiError | null): error is ApiError => error !== null && error.fields.length > 0

@@ -1,0 +1,108 @@
+import { Button, Group, NumberInput, Select, Skeleton, Stack, Textarea, TextInput } from "@mantine/core"
+import { useState } from "react"
+import type { ApiError, FieldError } from "../../../api/ApiError.ts"
+import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
+import { amountText } from "../../../shared/words/amountText.ts"
+import type { LimitState, MeterName } from "../state/limitStates.ts"
+import { fieldText, untilChoices } from "./until.ts"
+
+export interface RaiseValues {
+  readonly meter: MeterName
+  readonly amount: number
+  readonly until: Date
+  readonly reason: string
+}
+
+interface Props {
+  /** The key's own limits in force. */
+  readonly limits: ReadonlyArray<LimitState>
+  readonly isLoading: boolean
+  readonly error: ApiError | null
+  /** What the server did not accept. */
+  readonly fields: ReadonlyArray<FieldError>
+  readonly before: RaiseValues | undefined
+  readonly meter: string | undefined
+  readonly onSubmit: (values: RaiseValues) => void
+  readonly onCancel: () => void
+}
+
+export const RaiseForm = ({ before, error, fields, isLoading, limits, meter, onCancel, onSubmit }: Props) => {
+  const [chosen, setChosen] = useState(before?.meter ?? meter)
+  const limit = limits.find((one) => one.meter === chosen) ?? limits[0]
+  const [amount, setAmount] = useState<number | string>(before?.amount ?? "")
+  const [until, setUntil] = useState(fieldText(before?.until ?? new Date(Date.now() + 3_600_000)))
+  const [reason, setReason] = useState(before?.reason ?? "")
+  if (isLoading) return <Skeleton height={240} />
+  if (error !== null) return <ErrorNote error={error} />
+  if (limit === undefined)
+    return <p>This key has no limit of its own that could be raised. Limits of layers are changed at the policies.</p>
+  const wanted = amount === "" ? limit.limit * 2 : Number(amount)
+  const errorOf = (name: string) => fields.find(({ field }) => field === name || field.endsWith(`.${name}`))?.message
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit({ meter: limit.meter, amount: wanted, until: new Date(until), reason: reason.trim() })
+      }}
+    >
+      <Stack gap="sm">
+        <Select
+          label="Limit"
+          data={limits.map((one) => ({
+            value: one.meter,
+            label: `${one.meter}, now ${amountText(one.limit, one.unit)}`
+          }))}
+          value={limit.meter}
+          allowDeselect={false}
+          onChange={(value) => {
+            setChosen(value ?? undefined)
+            setAmount("")
+          }}
+        />
+        <NumberInput
+          label="Raised to"
+          description={`${limit.unit === "usd" ? "US dollars" : limit.unit} in each ${limit.window}`}
+          value={amount === "" ? wanted : amount}
+          onChange={setAmount}
+          error={errorOf(limit.meter)}
+          thousandSeparator=","
+          decimalScale={limit.unit === "usd" ? 6 : 0}
+          min={0}
+          required
+        />
+        <Group gap="xs" align="end">
+          <TextInput
+            type="datetime-local"
+            label="Until"
+            value={until}
+            onChange={({ currentTarget }) => setUntil(currentTarget.value)}
+            error={errorOf("until")}
+            required
+          />
+          {untilChoices.map(({ at, label }) => (
+            <Button key={label} variant="default" onClick={() => setUntil(fieldText(at(new Date())))}>
+              {label}
+            </Button>
+          ))}
+        </Group>
+        <Textarea
+          label="Reason"
+          description="The audit log keeps it."
+          value={reason}
+          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+          error={errorOf("reason")}
+          required
+          autosize
+        />
+        <Group justify="end">
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+          <Button type="submit" disabled={until === "" || reason.trim() === ""}>
+            Show the difference
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,95 @@
+import { useAllowed } from "../../../api/session.ts"
+import { LinkButton } from "../../../shared/page/LinkButton.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
+import { CopyText } from "../../../shared/words/CopyText.tsx"
+import { durationText, moneyText } from "../../../shared/words/format.ts"
+import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import styles from "./RequestDetail.module.css"
+import type { FoundRequest } from "./useRequest.ts"
+
+interface Props {
+  readonly row: UsageRow
+  readonly request: FoundRequest
+}
+
+/** What became of the request in one sentence, and what to do about it. */
+export const RequestSentence = ({ request: { bundle, explanation }, row }: Props) => {
+  const mayChange = useAllowed("policies:update")
+  const decided = explanation.data?.decided
+  const isRefused = row.upstream_ms === null && row.status === "failure"
+  const simulated = { key_id: row.key_id, path: row.route, ...(row.model !== null && { model: row.model }) }
+  const limit = limitOf(row.denied_by)
+  return (
+    <Panel>
+      <p className={styles.sentence}>
+        <StatusWord meaning={row.status === "failure" ? meaningOfStatus(Math.max(400, row.status_code)) : "good"}>
+          {row.status_code}
+        </StatusWord>{" "}
+        {isRefused ? "Refused. " : row.status === "failure" ? "Failed. " : "Answered. "}
+        {decided?.sentence ?? (row.status === "failure" ? "" : answered(row))}
+      </p>
+      <p className={styles.muted}>
+        {row.denied_by !== null && (
+          <>
+            Check <code>{row.denied_by}</code>
+            {row.denied_in_layer !== null && (
+              <>
+                {" "}
+                of layer <code>{row.denied_in_layer}</code>
+              </>
+            )}{" "}
+            ·{" "}
+          </>
+        )}
+        {row.error_code !== null && (
+          <>
+            <code>{row.error_code}</code> ·{" "}
+          </>
+        )}
+        <When at={row.created_at} />
+      </p>
+      <div className={styles.actions}>
+        {mayChange && (
+          <LinkButton path="/policies/simulate" search={simulated}>
+            Simulate with a change
+          </LinkButton>
+        )}
+        {mayChange && limit !== undefined && (
+          <LinkButton path="/limits" search={{ do: "raise", key_id: row.key_id, meter: limit }}>
+            Raise the limit for a time
+          </LinkButton>
+        )}
+        {mayChange && limit === undefined && row.denied_by !== null && (
+          <LinkButton path="/policies" search={{ layer: row.denied_in_layer ?? "key" }}>
+            Change the policy
+          </LinkButton>
+        )}
+        <CopyText
+          label="Copy the debug bundle"
+          what="The debug bundle"
+          text={() => JSON.stringify({ record: row, bundle: bundle.data, explanation: explanation.data }, null, 2)}
+        />
+      </div>
+    </Panel>
+  )
+}
+
+/** The limits that an exception can raise. Those that layers share cannot be. */
+const raisable = [
+  "rpm_limit",
+  "tpm_limit",
+  "max_requests_per_day",
+  "max_tokens_per_day",
+  "daily_budget_usd",
+  "monthly_budget_usd"
+] as const
+
+const limitOf = (check: string | null) => raisable.find((name) => name === check)
+
+const answered = ({ estimated_cost_usd, latency_ms, model, provider, total_tokens }: UsageRow): string => {
+  const cost = estimated_cost_usd === null ? "" : ` for ${moneyText(estimated_cost_usd)}`
+  const tokens = total_tokens === null ? "" : `, ${total_tokens.toLocaleString("en-US")} tokens`
+  return `${model ?? provider} took ${durationText(latency_ms)}${tokens}${cost}.`
+}

@@ -1,0 +1,88 @@
+import { Link } from "@tanstack/react-router"
+import type { Column } from "../../../shared/table/DataTable.tsx"
+import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
+import { Count, Money } from "../../../shared/words/Amounts.tsx"
+import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import { LatencyBar } from "./LatencyBar.tsx"
+import { isLive } from "./liveRow.ts"
+
+const text = (value: string | null) => (value === null ? "–" : <bdi title={value}>{value}</bdi>)
+
+/** The status, and in one word why it is no success. */
+const Outcome = ({ row }: { readonly row: UsageRow }) => (
+  <>
+    <StatusWord meaning={row.status === "failure" ? meaningOfStatus(Math.max(400, row.status_code)) : "good"}>
+      {row.status_code}
+    </StatusWord>{" "}
+    {row.error_code !== null && <code>{row.denied_by ?? row.error_code}</code>}
+  </>
+)
+
+const Work = ({ row: { session_id, task_id } }: { readonly row: UsageRow }) =>
+  task_id !== null ? (
+    <Link to={`/tasks/${encodeURIComponent(task_id)}` as string}>
+      <bdi>{task_id}</bdi>
+    </Link>
+  ) : (
+    text(session_id)
+  )
+
+/** `longest` is the duration that fills a bar of latency; `nameOf` knows the names of keys that the live feed does not tell. */
+export const columnsOf = (
+  longest: number,
+  nameOf: (keyId: string) => string | undefined
+): ReadonlyArray<Column<UsageRow>> => [
+  {
+    id: "time",
+    header: "Time",
+    sort: "created_at",
+    width: 110,
+    cell: (row) => (isLive(row) ? "now" : <When at={row.created_at} />)
+  },
+  { id: "status", header: "Status", sort: "status_code", main: true, cell: (row) => <Outcome row={row} /> },
+  { id: "key", header: "Key", main: true, cell: (row) => text(row.key_name ?? nameOf(row.key_id) ?? row.key_prefix) },
+  { id: "project", header: "Project", hidden: true, cell: ({ project_name }) => text(project_name) },
+  { id: "team", header: "Team", hidden: true, cell: ({ team_id }) => text(team_id) },
+  { id: "model", header: "Model", cell: ({ model }) => text(model) },
+  { id: "route", header: "Route", cell: ({ route, service_name }) => text(service_name ?? route) },
+  { id: "provider", header: "Provider", hidden: true, cell: ({ provider }) => text(provider) },
+  { id: "client", header: "Client", hidden: true, cell: ({ client }) => text(client) },
+  { id: "subject", header: "Subject", hidden: true, cell: ({ subject }) => text(subject) },
+  {
+    id: "tokens",
+    header: "Tokens in / out / cached",
+    sort: "tokens",
+    numeric: true,
+    cell: ({ cached_input_tokens, input_tokens, output_tokens }) =>
+      input_tokens === null && output_tokens === null ? (
+        "–"
+      ) : (
+        <>
+          <Count of={input_tokens} short /> / <Count of={output_tokens} short /> /{" "}
+          <Count of={cached_input_tokens} short />
+        </>
+      )
+  },
+  {
+    id: "cost",
+    header: "Cost",
+    sort: "cost",
+    numeric: true,
+    cell: (row) => (
+      <Money
+        usd={row.estimated_cost_usd}
+        source={row.estimated_cost_usd === null || isLive(row) ? null : row.usage_source}
+      />
+    )
+  },
+  {
+    id: "latency",
+    header: "Duration",
+    sort: "latency",
+    numeric: true,
+    main: true,
+    cell: (row) => <LatencyBar row={row} longest={longest} />
+  },
+  { id: "work", header: "Session or task", cell: (row) => <Work row={row} /> }
+]

@@ -1,0 +1,58 @@
+import { SegmentedControl, Skeleton } from "@mantine/core"
+import { lazy, Suspense, useState } from "react"
+import { colorOf } from "./colors.ts"
+import styles from "./LiveChart.module.css"
+import { peakSentence } from "./peak.ts"
+import type { Series, TimePoint } from "./series.ts"
+import { TimeTable } from "./TimeTable.tsx"
+
+const Drawing = lazy(() => import("./LiveDrawing.tsx"))
+
+export interface LiveChartProps {
+  readonly label: string
+  readonly series: ReadonlyArray<Series>
+  /** One for each bucket, also where nothing happened. */
+  readonly points: ReadonlyArray<TimePoint>
+  readonly format: (value: number) => string
+  readonly bucketMs: number
+  readonly height?: number
+}
+
+/** A dense chart that changes several times a second: a drawing on a canvas, the sentence, and the same as a table. */
+export const LiveChart = (props: LiveChartProps) => {
+  const [view, setView] = useState("chart")
+  const { format, height = 90, label, points, series } = props
+  return (
+    <figure className={styles.chart} aria-label={label}>
+      <figcaption className={styles.caption}>
+        <span>{peakSentence(points, series, format)}</span>
+        <SegmentedControl
+          aria-label={`Show ${label} as`}
+          data={[
+            { value: "chart", label: "Chart" },
+            { value: "table", label: "Table" }
+          ]}
+          value={view}
+          onChange={setView}
+        />
+      </figcaption>
+      {view === "table" ? (
+        <TimeTable {...props} kind="lines" />
+      ) : (
+        <Suspense fallback={<Skeleton height={height} />}>
+          <Drawing {...props} height={height} />
+        </Suspense>
+      )}
+      {series.length > 1 && (
+        <ul className={styles.legend}>
+          {series.map((one, place) => (
+            <li key={one.key}>
+              <span className={styles.swatch} style={{ background: colorOf(one, place) }} aria-hidden="true" />
+              {one.label}
+            </li>
+          ))}
+        </ul>
+      )}
+    </figure>
+  )
+}

@@ -1,0 +1,37 @@
+import type { Range } from "../../address/range.ts"
+import type { ResponseOf } from "../../api/Endpoints.ts"
+import type { TimePoint } from "../charts/series.ts"
+
+export type Bucket = ResponseOf<"GET", "/admin-ui/admin/usage/timeseries">[number]
+export type Interval = "minute" | "hour" | "day"
+
+const lengths = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
+
+export const bucketMsOf = (interval: Interval): number => lengths[interval]
+
+/** Minutes are kept for two days, so that a short range that is older has hours. */
+const minutesMs = 47 * lengths.hour
+
+/** Buckets that make a chart of up to some hundred. */
+export const intervalOf = ({ from, to }: Pick<Range, "from" | "to">, now = Date.now()): Interval => {
+  const length = to.getTime() - from.getTime()
+  if (length <= 6 * lengths.hour && now - from.getTime() <= minutesMs) return "minute"
+  return length <= 8 * lengths.day ? "hour" : "day"
+}
+
+/** Points for all buckets of the range: those without requests are zero, for the API leaves them out. */
+export const filled = (
+  { from, to }: Pick<Range, "from" | "to">,
+  interval: Interval,
+  buckets: ReadonlyArray<Bucket>,
+  valuesOf: (buckets: ReadonlyArray<Bucket>) => Readonly<Record<string, number | null>>
+): ReadonlyArray<TimePoint> => {
+  const step = lengths[interval]
+  const byTime = Map.groupBy(buckets, ({ bucket }) => Date.parse(bucket))
+  const first = Math.floor(from.getTime() / step) * step
+  const count = Math.min(4_000, Math.max(0, Math.ceil((to.getTime() - first) / step)))
+  return Array.from({ length: count }, (_, place) => {
+    const at = first + place * step
+    return { at, values: valuesOf(byTime.get(at) ?? []) }
+  })
+}

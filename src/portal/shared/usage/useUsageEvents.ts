@@ -1,0 +1,31 @@
+import { type InfiniteData, keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
+import { useMemo } from "react"
+import type { ApiError } from "../../api/ApiError.ts"
+import { call } from "../../api/control.ts"
+import type { QueryOf, ResponseOf } from "../../api/Endpoints.ts"
+import type { List } from "../../api/queries.ts"
+
+export const eventsPath = "/admin-ui/admin/usage/events"
+type EventsPage = ResponseOf<"GET", typeof eventsPath>
+export type UsageRow = EventsPage["rows"][number]
+export type EventsQuery = Omit<QueryOf<"GET", typeof eventsPath>, "cursor" | "offset" | "limit">
+
+const pageSize = 100
+
+type Place = { readonly cursor: string } | { readonly offset: number } | undefined
+
+/** Reads recorded requests page by page: by a cursor in the order of time, and else by an offset. */
+export const useUsageEvents = (query: EventsQuery): List<UsageRow> => {
+  const found = useInfiniteQuery<EventsPage, ApiError, InfiniteData<EventsPage, Place>, ReadonlyArray<unknown>, Place>({
+    queryKey: [eventsPath, query, "pages"],
+    queryFn: ({ pageParam, signal }) =>
+      call("GET", eventsPath, { query: { ...query, limit: pageSize, ...pageParam } }, { signal }),
+    initialPageParam: undefined,
+    getNextPageParam: ({ has_more, next_cursor, offset }): Place =>
+      next_cursor !== null ? { cursor: next_cursor } : has_more ? { offset: offset + pageSize } : undefined,
+    placeholderData: keepPreviousData
+  })
+  const pages = found.data?.pages
+  const rows = useMemo(() => (pages ?? []).flatMap((page) => page.rows), [pages])
+  return { rows, query: found }
+}
