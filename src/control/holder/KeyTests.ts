@@ -5,8 +5,8 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { KeyHolder } from "../api/schema/Security.ts"
 import { LimitStates } from "../limits/LimitStates.ts"
 import { PolicySimulator } from "../policies/PolicySimulator.ts"
+import { sentenceOf } from "../policies/RefusalSentences.ts"
 import type { StoreFailure } from "../store/Rows.ts"
-import { sentenceOf } from "./RefusalSentences.ts"
 
 /**
  * Tells the holder of a key what the gateway would do with a request. The control listener knows no secret of a key, so

@@ -1,5 +1,58 @@
+import { useState } from "react"
+import { addressOf } from "../../api/control.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { Attention } from "./attention/Attention.tsx"
+import { FirstSteps } from "./first/FirstSteps.tsx"
+import styles from "./Home.module.css"
+import { HomeTiles } from "./HomeTiles.tsx"
+import { NowChart } from "./NowChart.tsx"
+import { RequestCharts } from "./RequestCharts.tsx"
+import { SpendChart } from "./SpendChart.tsx"
+import { useQueues, useSpend } from "./useNumbers.ts"
 
-const HomePage = () => <PageHeader title="Home" />
+/** Is it well, what does it cost, what needs me? */
+const HomePage = () => {
+  const spend = useSpend()
+  const queues = useQueues()
+  const [step, setStep] = useState<"unknown" | "begun" | "over">("unknown")
+  const isFresh = spend.query.data !== undefined && spend.requests === 0
+  // the steps stay until they are left, though the first request has arrived by then
+  if (isFresh && step === "unknown") setStep("begun")
+  if (step === "begun")
+    return (
+      <>
+        <PageHeader title="Home" lead="Nothing was sent through this gateway yet. Four steps, and it is in use." />
+        <FirstSteps
+          onDone={() => {
+            setStep("over")
+            void spend.query.refetch()
+          }}
+        />
+      </>
+    )
+  return (
+    <>
+      <PageHeader
+        title="Home"
+        lead="Is it well, what does it cost, what needs you?"
+        actions={<CopyAs address={addressOf("/admin-ui/admin/usage/dashboard", {})} />}
+      />
+      <div className={styles.stack}>
+        <HomeTiles spend={spend} queues={queues} />
+        <div className={styles.columns}>
+          <div className={styles.stack}>
+            <RequestCharts />
+            <div className={styles.pair}>
+              <SpendChart spend={spend} />
+              <NowChart />
+            </div>
+          </div>
+          <Attention />
+        </div>
+      </div>
+    </>
+  )
+}
 
 export default HomePage

@@ -1,5 +1,53 @@
+import { addressOf } from "../../api/control.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Tabs } from "../../shared/page/Tabs.tsx"
+import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import styles from "./breakdown/Breakdown.module.css"
+import { GroupDetail } from "./breakdown/GroupDetail.tsx"
+import { GroupTable } from "./breakdown/GroupTable.tsx"
+import { UsageChart } from "./breakdown/UsageChart.tsx"
+import { UsageControls } from "./breakdown/UsageControls.tsx"
+import { UsageTiles } from "./breakdown/UsageTiles.tsx"
+import { useBreakdown } from "./breakdown/useBreakdown.ts"
+import { UnusedKeys } from "./UnusedKeys.tsx"
+import { SavedViews } from "./views/SavedViews.tsx"
 
-const UsagePage = () => <PageHeader title="Usage" />
+const Breakdown = () => {
+  const data = useBreakdown()
+  return (
+    <div className={styles.stack}>
+      <UsageControls data={data} />
+      <UsageTiles data={data} />
+      <UsageChart data={data} />
+      <GroupTable data={data} />
+      <DetailDrawer title={(name) => data.list.find((row) => row.name === name)?.label ?? name}>
+        {(name) => <GroupDetail name={name} />}
+      </DetailDrawer>
+    </div>
+  )
+}
+
+/** What is used, by whom and for what, and how it changes. */
+const UsagePage = () => (
+  <>
+    <PageHeader
+      title="Usage"
+      lead="What is used, by whom and for what, and how it changes."
+      actions={
+        <>
+          <SavedViews />
+          <CopyAs address={addressOf("/admin-ui/admin/usage/dashboard", {})} />
+        </>
+      }
+    />
+    <Tabs
+      tabs={[
+        { value: "breakdown", label: "Breakdown", content: () => <Breakdown /> },
+        { value: "unused", label: "Unused keys", content: () => <UnusedKeys /> }
+      ]}
+    />
+  </>
+)
 
 export default UsagePage

@@ -1,11 +1,12 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
+import { filterNames } from "../../shared/usage/fields.ts"
 
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/usage",
-  validateSearch: textSearch(),
+  validateSearch: textSearch(...filterNames, "tab", "group", "measure", "compare", "kind"),
   component: lazyRouteComponent(() => import("./UsagePage.tsx"))
 })
 

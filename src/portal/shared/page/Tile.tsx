@@ -15,7 +15,7 @@ interface Props {
 export const Tile = ({ chart, detail, label, value }: Props) => (
   <section className={styles.tile} aria-label={label}>
     <p className={styles.label}>{label}</p>
-    <p className={styles.value}>{value ?? <Skeleton height={26} width={90} />}</p>
+    <div className={styles.value}>{value ?? <Skeleton height={26} width={90} />}</div>
     <p className={styles.detail}>{detail ?? "\u00a0"}</p>
     {chart}
   </section>

@@ -6,8 +6,16 @@ import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.ts
 import { When } from "../../../shared/words/When.tsx"
 import { LatencyBar } from "./LatencyBar.tsx"
 import { isLive } from "./liveRow.ts"
+import styles from "./RequestList.module.css"
 
-const text = (value: string | null) => (value === null ? "–" : <bdi title={value}>{value}</bdi>)
+const text = (value: string | null) =>
+  value === null ? (
+    "–"
+  ) : (
+    <bdi className={styles.text} title={value}>
+      {value}
+    </bdi>
+  )
 
 /** The status, and in one word why it is no success. */
 const Outcome = ({ row }: { readonly row: UsageRow }) => (
@@ -51,7 +59,7 @@ export const columnsOf = (
   { id: "subject", header: "Subject", hidden: true, cell: ({ subject }) => text(subject) },
   {
     id: "tokens",
-    header: "Tokens in / out / cached",
+    header: "In / out / cached",
     sort: "tokens",
     numeric: true,
     cell: ({ cached_input_tokens, input_tokens, output_tokens }) =>

@@ -1,0 +1,87 @@
+import { Sparkline } from "../../shared/charts/Sparkline.tsx"
+import { Tile, Tiles } from "../../shared/page/Tile.tsx"
+import { countText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
+import { IdLink } from "../../shared/words/IdLink.tsx"
+import styles from "./Home.module.css"
+import { useLastHour, useOverhead, type useQueues, type useSpend } from "./useNumbers.ts"
+
+interface Props {
+  readonly spend: ReturnType<typeof useSpend>
+  readonly queues: ReturnType<typeof useQueues>
+}
+
+const quarter = 15
+
+/** Is it well, what does it cost, what needs me: one number each. */
+export const HomeTiles = ({ queues, spend }: Props) => {
+  const hour = useLastHour()
+  const { query: overhead, quantiles } = useOverhead()
+  const recent = hour.minutes.slice(-quarter)
+  const perSecond = recent.reduce((sum, count) => sum + count, 0) / (quarter * 60)
+  const unknown = "?"
+  return (
+    <Tiles>
+      <Tile
+        label="Requests a second"
+        value={hour.query.isPending ? undefined : hour.query.error ? unknown : rateText(perSecond)}
+        detail="the last 15 minutes"
+        chart={
+          <div className={styles.spark}>
+            <Sparkline
+              values={recent}
+              label={`Requests by the minute in the last 15 minutes, at most ${countText(Math.max(0, ...recent))}`}
+            />
+          </div>
+        }
+      />
+      <Tile
+        label="Refused"
+        value={hour.query.isPending ? undefined : percentText(hour.refused, hour.requests)}
+        detail={`${countText(hour.refused)} in the last hour`}
+      />
+      <Tile
+        label="Errors"
+        value={hour.query.isPending ? undefined : percentText(hour.errors, hour.requests)}
+        detail={`${countText(hour.errors)} with status 5xx in the last hour`}
+      />
+      <Tile
+        label="Our overhead, p50 / p95"
+        value={overhead.isPending ? undefined : pairText(quantiles?.gateway_ms)}
+        detail={
+          quantiles === undefined ? "no request in this hour" : `of ${pairText(quantiles.latency_ms)} with the upstream`
+        }
+      />
+      <Tile
+        label="Spend today"
+        value={spend.query.isPending ? undefined : moneyText(spend.today)}
+        detail={
+          spend.query.isPending
+            ? undefined
+            : `${moneyText(spend.month)} this month, about ${moneyText(spend.projected)} by its end`
+        }
+      />
+      {queues.isThere && (
+        <>
+          <Tile
+            label="Dead letters"
+            value={queues.query.isPending ? undefined : <IdLink path="/dead-letters">{countText(queues.dead)}</IdLink>}
+            detail="in all queues"
+          />
+          <Tile
+            label="Tasks"
+            value={
+              queues.query.isPending ? undefined : <IdLink path="/tasks/board">{countText(queues.running)}</IdLink>
+            }
+            detail={`running; ${countText(queues.waiting)} waiting`}
+          />
+        </>
+      )}
+    </Tiles>
+  )
+}
+
+const rateText = (rate: number): string =>
+  rate.toLocaleString("en-US", { maximumFractionDigits: rate < 1 ? 2 : rate < 100 ? 1 : 0 })
+
+const pairText = (pair: { readonly p50?: number; readonly p95?: number } | null | undefined): string =>
+  pair?.p50 === undefined || pair.p95 === undefined ? "–" : `${durationText(pair.p50)} / ${durationText(pair.p95)}`

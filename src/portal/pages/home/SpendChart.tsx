@@ -1,0 +1,56 @@
+import { useMemo } from "react"
+import { useApi } from "../../api/queries.ts"
+import type { Series } from "../../shared/charts/series.ts"
+import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { bucketMsOf, filled } from "../../shared/usage/buckets.ts"
+import { moneyText } from "../../shared/words/format.ts"
+import type { useSpend } from "./useNumbers.ts"
+
+const mostProjects = 7
+const othersKey = "\u0000others"
+
+/** What each project spent by the day, and the budget of the day that all keys share, if there is one. */
+export const SpendChart = ({ spend: { from, query, until } }: { readonly spend: ReturnType<typeof useSpend> }) => {
+  const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "all", limit: 500 } })
+  const budget = limits.data?.limits.find(
+    ({ meter, scope }) => scope === "global" && meter === "daily_budget_usd"
+  )?.limit
+  const drawn = useMemo(() => {
+    const sums = new Map<string, { readonly label: string; cost: number }>()
+    for (const { display_name = "", name = "", summary } of query.data ?? []) {
+      const sum = sums.get(name) ?? { label: display_name, cost: 0 }
+      sum.cost += summary.estimated_cost_usd
+      sums.set(name, sum)
+    }
+    const top = [...sums].sort(([, a], [, b]) => b.cost - a.cost).slice(0, mostProjects)
+    const names = new Set(top.map(([name]) => name))
+    const points = filled({ from: new Date(from), to: new Date(until) }, "day", query.data ?? [], (buckets) => {
+      const values: Record<string, number> = Object.fromEntries(top.map(([name]) => [name, 0]))
+      for (const { name = "", summary } of buckets) {
+        const key = names.has(name) ? name : othersKey
+        values[key] = (values[key] ?? 0) + summary.estimated_cost_usd
+      }
+      return values
+    })
+    const series: ReadonlyArray<Series> = [
+      ...top.map(([key, { label }]) => ({ key, label: label === "individual" ? "keys without a project" : label })),
+      ...(sums.size > top.length ? [{ key: othersKey, label: "all others", color: "var(--idle)" }] : [])
+    ]
+    return { points, series }
+  }, [query.data, from, until])
+  return (
+    <Panel title="Spend" note="by project and day (UTC), 30 days" query={query} height={250}>
+      <TimeChart
+        label="Spend by project"
+        kind="bars"
+        series={drawn.series}
+        points={drawn.points}
+        format={moneyText}
+        bucketMs={bucketMsOf("day")}
+        height={190}
+        {...(budget !== undefined && { line: { value: budget, label: "budget of a day" } })}
+      />
+    </Panel>
+  )
+}

@@ -1,0 +1,76 @@
+import { Button, Skeleton } from "@mantine/core"
+import { Link } from "@tanstack/react-router"
+import { useState } from "react"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import styles from "./Attention.module.css"
+import type { Finding } from "./findings.ts"
+import { useFindings } from "./useFindings.ts"
+
+const words: Readonly<Record<Finding["weight"], readonly [Meaning, string]>> = {
+  3: ["bad", "now"],
+  2: ["warning", "soon"],
+  1: ["idle", "look"]
+}
+
+const fewest = 8
+
+/** What needs a person, the worst first. */
+export const Attention = () => {
+  const { failed, findings, isPending, retry } = useFindings()
+  const [isWhole, setWhole] = useState(false)
+  const shown = isWhole ? findings : findings.slice(0, fewest)
+  return (
+    <Panel
+      title="Needs attention"
+      note={isPending ? "looking …" : findings.length === 0 ? undefined : `${findings.length}`}
+      flush
+    >
+      {isPending && findings.length === 0 ? (
+        <Skeleton height={200} aria-label="Loading" />
+      ) : findings.length === 0 ? (
+        <p className={styles.note}>Nothing needs you: no budget ends early, no key expires, and nothing fails.</p>
+      ) : (
+        <ul className={styles.list}>
+          {shown.map((finding) => (
+            <Row key={finding.id} finding={finding} />
+          ))}
+        </ul>
+      )}
+      {findings.length > fewest && (
+        <p className={styles.note}>
+          <Button variant="subtle" onClick={() => setWhole(!isWhole)}>
+            {isWhole ? "Show the worst" : `Show all ${findings.length}`}
+          </Button>
+        </p>
+      )}
+      {failed.length > 0 && (
+        <p className={styles.note} role="status">
+          Could not look at {failed.join(", ")}.{" "}
+          <Button variant="subtle" onClick={retry}>
+            Try again
+          </Button>
+        </p>
+      )}
+    </Panel>
+  )
+}
+
+const Row = ({ finding: { name, path, search, sentence, weight } }: { readonly finding: Finding }) => {
+  const [meaning, word] = words[weight]
+  return (
+    <li>
+      <StatusWord meaning={meaning}>{word}</StatusWord>
+      <Link to={path} {...(search !== undefined && { search })}>
+        {name !== undefined && (
+          <>
+            <bdi>
+              <strong>{name}</strong>
+            </bdi>{" "}
+          </>
+        )}
+        {sentence}
+      </Link>
+    </li>
+  )
+}

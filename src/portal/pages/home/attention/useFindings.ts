@@ -1,0 +1,112 @@
+import { useNow } from "../../../address/useNow.ts"
+import type { ApiError } from "../../../api/ApiError.ts"
+import { useApi, useTasksApi } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
+import { relativeText } from "../../../shared/words/format.ts"
+import { type Finding, ofHealth, ofKeys, ofLimits, ofQueues, ofTraffic, sorted } from "./findings.ts"
+import { useAuditFault } from "./useAuditFault.ts"
+
+const minuteMs = 60_000
+const dayMs = 1_440 * minuteMs
+const often = { refreshMs: minuteMs }
+
+interface Source {
+  readonly isPending: boolean
+  readonly isEnabled: boolean
+  readonly error: ApiError | null
+}
+
+interface Counts {
+  readonly index: { readonly caught_up: boolean; readonly failure: string | null }
+}
+
+interface Queues {
+  readonly queues: ReadonlyArray<{ readonly queue: string; readonly state: string }>
+}
+
+/** Looks for what needs a person: each kind with one call, and what cannot be looked at is named. */
+export const useFindings = () => {
+  const now = useNow(minuteMs)
+  const at = (iso: string) => relativeText(Date.parse(iso), now)
+  const mayGovern = useAllowed("operators:manage")
+  const mayTasks = useAllowed("tasks:read", "tasks:operate")
+  const day = { from: new Date(Math.floor(now / minuteMs) * minuteMs - dayMs).toISOString() }
+
+  const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "all", limit: 100 } }, often)
+  const keys = useApi(
+    "/admin-ui/admin/keys",
+    { query: { sort_by: "expires_at", state: "active", limit: 50 } },
+    { ...often, enabled: mayGovern }
+  )
+  const models = useApi("/admin-ui/admin/models", { query: { priced: "false", sort_by: "requests", limit: 20 } })
+  const guardrails = useApi("/admin-ui/admin/usage/summary", { query: { ...day, error_code: "guardrail_unavailable" } })
+  const traffic = useApi("/admin-ui/admin/provider-health", {})
+  const health = useApi("/admin-ui/admin/provider-health/state", {}, often)
+  const queues = useTasksApi<Queues>("/queues", {}, { ...often, enabled: mayTasks })
+  const counts = useTasksApi<Counts>("/tasks/counts", { since: "15m" }, { ...often, enabled: mayTasks })
+  const audit = useAuditFault()
+
+  const unpriced = (models.data?.models ?? []).filter(({ summary }) => summary.unpriced_request_count > 0)
+  const failing = guardrails.data?.request_count ?? 0
+  const index = counts.data?.index
+  const findings: ReadonlyArray<Finding> = [
+    ...ofLimits(limits.data?.limits ?? [], at),
+    ...ofKeys(keys.data ?? [], now, at),
+    ...unpriced.map(({ model, summary }) => ({
+      id: `unpriced ${model}`,
+      weight: 2 as const,
+      name: model,
+      sentence: `has no price, and ${summary.unpriced_request_count.toLocaleString("en-US")} requests in 30 days`,
+      path: "/models"
+    })),
+    ...(failing > 0
+      ? [
+          {
+            id: "guardrails",
+            weight: 3 as const,
+            sentence: `A guardrail could not be asked for ${failing.toLocaleString("en-US")} requests of a day`,
+            path: "/requests",
+            search: { error_code: "guardrail_unavailable" }
+          }
+        ]
+      : []),
+    ...ofTraffic(traffic.data ?? []),
+    ...ofHealth(health.data ?? [], at),
+    ...ofQueues(queues.data?.queues ?? []),
+    ...(index !== undefined && (!index.caught_up || index.failure !== null)
+      ? [
+          {
+            id: "index",
+            weight: 2 as const,
+            sentence: `The index of tasks is behind${index.failure === null ? "" : `: ${index.failure}`}`,
+            path: "/tasks"
+          }
+        ]
+      : []),
+    ...audit.findings
+  ]
+  const sources: ReadonlyArray<readonly [name: string, source: Source]> = [
+    ["limits", limits],
+    ["keys", { ...keys, isEnabled: mayGovern }],
+    ["models", models],
+    ["guardrails", guardrails],
+    ["traffic", traffic],
+    ["health of upstreams", health],
+    ["queues", { ...queues, error: withoutTasks(queues.error), isEnabled: mayTasks }],
+    ["the index of tasks", { ...counts, error: withoutTasks(counts.error), isEnabled: mayTasks }],
+    ["the audit log", audit]
+  ]
+  return {
+    findings: sorted(findings),
+    isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
+    failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
+    retry: () => {
+      for (const query of [limits, keys, models, guardrails, traffic, health, queues, counts]) {
+        if (query.error !== null) void query.refetch()
+      }
+    }
+  }
+}
+
+/** A process without tasks has no such paths. */
+const withoutTasks = (error: ApiError | null): ApiError | null => (error?.status === 404 ? null : error)

@@ -1,0 +1,74 @@
+import { Button } from "@mantine/core"
+import { useState } from "react"
+import { useAllowed } from "../../../api/session.ts"
+import { Empty } from "../../../shared/page/Empty.tsx"
+import { CodeBlock } from "../../../shared/words/CodeBlock.tsx"
+import styles from "./FirstSteps.module.css"
+import { type MadeKey, MakeKey } from "./MakeKey.tsx"
+import { type Arrived, SendRequest } from "./SendRequest.tsx"
+import { SetBudget } from "./SetBudget.tsx"
+import { Step } from "./Step.tsx"
+import { agentSettings, commandOf } from "./snippets.ts"
+
+/** The first minute of an installation: a key, a request that is seen to arrive, a budget, and an agent. */
+export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
+  const mayCreate = useAllowed("keys:create")
+  const mayBudget = useAllowed("policies:update")
+  const [made, setMade] = useState<MadeKey>()
+  const [arrived, setArrived] = useState<Arrived>()
+  const [budget, setBudget] = useState<number>()
+  if (!mayCreate) {
+    return (
+      <Empty command={commandOf(undefined)}>
+        No request was recorded in the last 30 days. Requests appear here as they end.
+      </Empty>
+    )
+  }
+  const isSent = arrived !== undefined
+  return (
+    <ol className={styles.steps}>
+      <Step number={1} title="Make a key" state={made !== undefined || isSent ? "done" : "now"}>
+        {made === undefined && !isSent ? (
+          <MakeKey onMade={setMade} />
+        ) : (
+          made !== undefined && (
+            <p>
+              <bdi>{made.name}</bdi> <code>{made.prefix}</code>
+            </p>
+          )
+        )}
+      </Step>
+      <Step number={2} title="Send a request" state={isSent ? "done" : made === undefined ? "waiting" : "now"}>
+        <SendRequest
+          made={made}
+          arrived={arrived}
+          onArrived={(next) => {
+            setArrived(next)
+            // the command had the secret; from now on it is not in the page
+            setMade((before) => before && { ...before, secret: "" })
+          }}
+        />
+      </Step>
+      <Step
+        number={3}
+        title="Set a budget"
+        state={budget !== undefined ? "done" : isSent && made !== undefined ? "now" : "waiting"}
+      >
+        {made !== undefined && isSent && mayBudget ? (
+          <SetBudget made={made} budget={budget} onSet={setBudget} />
+        ) : (
+          <p>The most that the key may spend in a day. What is beyond it is refused before it costs anything.</p>
+        )}
+      </Step>
+      <Step number={4} title="Set up an agent" state={isSent ? "now" : "waiting"}>
+        <p>Coding agents and the SDKs of OpenAI and Anthropic need the address of this gateway and a key:</p>
+        <CodeBlock label="Settings" text={agentSettings} />
+      </Step>
+      {isSent && (
+        <li>
+          <Button onClick={onDone}>Go on to the home page</Button>
+        </li>
+      )}
+    </ol>
+  )
+}

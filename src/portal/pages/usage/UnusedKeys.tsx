@@ -1,0 +1,54 @@
+import { useRange } from "../../address/range.ts"
+import type { ResponseOf } from "../../api/Endpoints.ts"
+import { useApi } from "../../api/queries.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { IdLink } from "../../shared/words/IdLink.tsx"
+import { When } from "../../shared/words/When.tsx"
+
+const path = "/admin-ui/admin/usage/unused-keys"
+type UnusedKey = ResponseOf<"GET", typeof path>[number]
+
+const most = 1_000
+
+const columns: ReadonlyArray<Column<UnusedKey>> = [
+  {
+    id: "name",
+    header: "Key",
+    cell: ({ key_id, key_prefix, name }) => <IdLink path={`/keys/${key_id}`}>{name ?? key_prefix}</IdLink>
+  },
+  { id: "prefix", header: "Prefix", cell: ({ key_prefix }) => <code>{key_prefix}</code> },
+  {
+    id: "used",
+    header: "Last used",
+    main: true,
+    cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
+  },
+  { id: "created", header: "Created", cell: ({ created_at }) => <When at={created_at} /> }
+]
+
+/** Keys that nobody used in the range: they can be disabled, or asked about. */
+export const UnusedKeys = () => {
+  const { range } = useRange()
+  const keys = useApi(path, { query: { from: range.from.toISOString(), to: range.to.toISOString(), limit: most } })
+  const rows = keys.data ?? []
+  return (
+    <Panel
+      title="Keys without a request in this range"
+      note={rows.length >= most ? `the newest ${most}` : undefined}
+      query={keys}
+      height={300}
+      flush
+    >
+      <DataTable
+        name="unused-keys"
+        label="Unused keys"
+        columns={columns}
+        rows={rows}
+        rowId={({ key_id }) => key_id}
+        empty={<Empty>Every key was used in this range.</Empty>}
+      />
+    </Panel>
+  )
+}

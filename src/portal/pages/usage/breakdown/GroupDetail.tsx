@@ -1,0 +1,89 @@
+import { useRange } from "../../../address/range.ts"
+import { useTextSearch } from "../../../address/search.ts"
+import { useApi } from "../../../api/queries.ts"
+import { LinkButton } from "../../../shared/page/LinkButton.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
+import { Count, Money } from "../../../shared/words/Amounts.tsx"
+import { Facts } from "../../../shared/words/Facts.tsx"
+import { durationText, percentText } from "../../../shared/words/format.ts"
+import styles from "./Breakdown.module.css"
+import { groupOf, isUnlabelled } from "./groups.ts"
+import type { Summary } from "./measures.ts"
+
+/** One group of the table: everything that is summed up of it, its models, and ways to look further. */
+export const GroupDetail = ({ name }: { readonly name: string }) => {
+  const { text } = useTextSearch()
+  const { range } = useRange()
+  const filters = useUsageFilter()
+  const group = groupOf(text("group"))
+  const canFilter = !isUnlabelled(name)
+  const times = { from: range.from.toISOString(), to: range.to.toISOString() }
+  const query = { ...filters, ...times, [group.filter]: name }
+  const sum = useApi("/admin-ui/admin/usage/summary", { query }, { enabled: canFilter })
+  const models = useApi(
+    "/admin-ui/admin/usage/by-model",
+    { query: { ...query, sort_by: "cost" } },
+    { enabled: canFilter }
+  )
+  if (!canFilter)
+    return (
+      <p>These are the requests without a label of this kind. They cannot be told apart from the others by a filter.</p>
+    )
+  return (
+    <div className={styles.stack}>
+      <p className={styles.controls}>
+        <LinkButton path="/requests" search={{ [group.filter]: name }}>
+          Its requests
+        </LinkButton>
+        {group.page !== undefined && (
+          <LinkButton path={`${group.page}/${encodeURIComponent(name)}`}>Its page</LinkButton>
+        )}
+        <LinkButton path="/usage" search={{ [group.filter]: name, group: "model" }}>
+          Look at it alone
+        </LinkButton>
+      </p>
+      <Panel title="Sums" query={sum} height={300}>
+        {sum.data !== undefined && <Sums sum={sum.data} unpriced={sum.data.unpriced_models} />}
+      </Panel>
+      <Panel title="Its models" query={models} height={90}>
+        <Facts
+          facts={(models.data ?? []).map(({ name: model, summary }) => [
+            model,
+            <span key={model}>
+              <Money usd={summary.estimated_cost_usd} /> · <Count of={summary.request_count} /> requests ·{" "}
+              <Count of={summary.total_tokens} short /> tokens
+            </span>
+          ])}
+        />
+      </Panel>
+    </div>
+  )
+}
+
+const Sums = ({ sum, unpriced }: { readonly sum: Summary; readonly unpriced: ReadonlyArray<string> }) => (
+  <Facts
+    facts={[
+      ["Requests", <Count key="requests" of={sum.request_count} />],
+      ["Failed", `${sum.failure_count.toLocaleString("en-US")} (${percentText(sum.failure_count, sum.request_count)})`],
+      ["Refused by policies", <Count key="denied" of={sum.policy_denial_count} />],
+      ["Refused by rate limits", <Count key="limited" of={sum.rate_limit_denial_count} />],
+      ["Refused by budgets", <Count key="budget" of={sum.budget_denial_count} />],
+      ["Blocked by guardrails", <Count key="blocked" of={sum.guardrail_block_count} />],
+      ["Cost", <Money key="cost" usd={sum.estimated_cost_usd} />],
+      ["Requests of a dollar or more", <Count key="expensive" of={sum.expensive_request_count} />],
+      ["Requests without a price", <Count key="unpriced" of={sum.unpriced_request_count} />],
+      ["Models without a price", unpriced.join(", ")],
+      ["Input tokens", <Count key="input" of={sum.input_tokens} />],
+      ["Output tokens", <Count key="output" of={sum.output_tokens} />],
+      ["Cached input", sum.cached_share === null ? null : percentText(sum.cached_share, 1)],
+      ["Reasoning tokens", <Count key="reasoning" of={sum.reasoning_tokens} />],
+      ["Average duration", sum.average_latency_ms === null ? null : durationText(sum.average_latency_ms)],
+      ["Fallbacks", `${sum.fallback_count.toLocaleString("en-US")} (${percentText(sum.fallback_rate, 1)})`],
+      [
+        "Source of the tokens",
+        `${sum.reported_count.toLocaleString("en-US")} reported, ${sum.estimated_count.toLocaleString("en-US")} estimated, ${sum.status_only_count.toLocaleString("en-US")} without`
+      ]
+    ]}
+  />
+)

@@ -1,0 +1,137 @@
+import { SegmentedControl } from "@mantine/core"
+import { useMemo } from "react"
+import { absoluteRange, useRange } from "../../../address/range.ts"
+import { useTextSearch } from "../../../address/search.ts"
+import { useApi } from "../../../api/queries.ts"
+import type { Series, TimePoint } from "../../../shared/charts/series.ts"
+import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { type Bucket, bucketMsOf, filled } from "../../../shared/usage/buckets.ts"
+import type { Measure } from "./measures.ts"
+import type { BreakdownData } from "./useBreakdown.ts"
+
+/** As many as colours tell apart. All others are one. */
+const mostSeries = 7
+const othersKey = "\u0000others"
+
+/** The measure over time, split by the group; or of both ranges, one line each. */
+export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
+  const { change, text } = useTextSearch()
+  const { setRange } = useRange()
+  const isCompared = text("compare") !== undefined
+  const { group, interval, measure, series } = data
+  const bucketMs = bucketMsOf(interval)
+  const split = useSplit(data)
+  const compared = useCompared(data, isCompared)
+  const kind = measure.adds && !isCompared ? (text("kind") === "area" ? "area" : "bars") : "lines"
+  const shown = isCompared ? compared : split
+  return (
+    <Panel
+      title={`${measure.label} over time`}
+      note={
+        isCompared
+          ? "both ranges, from their beginnings"
+          : group.split === undefined
+            ? "in all"
+            : `by ${group.label.toLowerCase()}`
+      }
+      query={series}
+      height={270}
+      actions={
+        measure.adds &&
+        !isCompared && (
+          <SegmentedControl
+            aria-label="Kind of chart"
+            data={[
+              { value: "bars", label: "Bars" },
+              { value: "area", label: "Area" }
+            ]}
+            value={kind}
+            onChange={(value) => change({ kind: value === "area" ? value : undefined })}
+          />
+        )
+      }
+    >
+      <TimeChart
+        label={`${measure.label} over time`}
+        kind={kind}
+        series={shown.series}
+        points={shown.points}
+        format={measure.format}
+        bucketMs={bucketMs}
+        height={220}
+        onPick={(at) => setRange(absoluteRange(at, at + bucketMs))}
+      />
+    </Panel>
+  )
+}
+
+interface Drawn {
+  readonly series: ReadonlyArray<Series>
+  readonly points: ReadonlyArray<TimePoint>
+}
+
+const useSplit = ({ group, interval, list, measure, range, series }: BreakdownData): Drawn =>
+  useMemo(() => {
+    if (group.split === undefined) {
+      return {
+        series: [{ key: "all", label: measure.label }],
+        points: filled(range, interval, series.data ?? [], (buckets) => ({ all: sumOf(buckets, measure) }))
+      }
+    }
+    const top = list.slice(0, mostSeries)
+    const names = new Set(top.map(({ name }) => name))
+    const points = filled(range, interval, series.data ?? [], (buckets) => {
+      const values: Record<string, number> = {}
+      for (const { name } of top) values[name] = 0
+      for (const bucket of buckets) {
+        const key = bucket.name !== undefined && names.has(bucket.name) ? bucket.name : othersKey
+        values[key] = (values[key] ?? 0) + measure.of(bucket.summary)
+      }
+      return values
+    })
+    const hasOthers = points.some(({ values }) => (values[othersKey] ?? 0) > 0)
+    return {
+      points,
+      series: [
+        ...top.map(({ label, name }) => ({ key: name, label })),
+        ...(hasOthers ? [{ key: othersKey, label: "all others", color: "var(--idle)" }] : [])
+      ]
+    }
+  }, [group, interval, list, measure, range, series.data])
+
+const sumOf = (buckets: ReadonlyArray<Bucket>, measure: Measure): number =>
+  buckets.reduce((sum, { summary }) => sum + measure.of(summary), 0)
+
+/** The two ranges may differ in length, so both begin at the left. */
+const useCompared = ({ filters, interval, measure, other, range }: BreakdownData, enabled: boolean): Drawn => {
+  const read = (of: { readonly from: Date; readonly to: Date }) => ({
+    query: {
+      ...filters,
+      from: of.from.toISOString(),
+      to: of.to.toISOString(),
+      interval: interval === "minute" ? ("hour" as const) : interval,
+      timeseries_limit: 1_000
+    }
+  })
+  const now = useApi("/admin-ui/admin/usage/timeseries", read(range), { enabled })
+  const then = useApi("/admin-ui/admin/usage/timeseries", read(other), { enabled })
+  return useMemo(() => {
+    const step = interval === "minute" ? "hour" : interval
+    const value = (buckets: ReadonlyArray<Bucket>) => ({ value: sumOf(buckets, measure) })
+    const points = filled(range, step, now.data ?? [], value)
+    const before = filled(other, step, then.data ?? [], value)
+    const length = Math.max(points.length, before.length)
+    const first = points[0]?.at ?? range.from.getTime()
+    return {
+      series: [
+        { key: "now", label: "this range" },
+        { key: "before", label: "the compared range", color: "var(--idle)" }
+      ],
+      points: Array.from({ length }, (_, place) => ({
+        at: points[place]?.at ?? first + place * bucketMsOf(step),
+        values: { now: points[place]?.values["value"] ?? null, before: before[place]?.values["value"] ?? null }
+      }))
+    }
+  }, [interval, measure, range, other, now.data, then.data])
+}

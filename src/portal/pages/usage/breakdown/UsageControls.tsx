@@ -1,0 +1,100 @@
+import { Button, Group, Popover, Select, TextInput } from "@mantine/core"
+import { useState } from "react"
+import { absoluteRange, type Range } from "../../../address/range.ts"
+import { useTextSearch } from "../../../address/search.ts"
+import { UsageFilterBar } from "../../../shared/usage/UsageFilterBar.tsx"
+import { clockText } from "../../../shared/words/format.ts"
+import styles from "./Breakdown.module.css"
+import { comparisons } from "./compared.ts"
+import { groups } from "./groups.ts"
+import { measures } from "./measures.ts"
+import type { BreakdownData } from "./useBreakdown.ts"
+
+/** What is shown: by which group, which measure, and compared with what. */
+export const UsageControls = ({ data: { group, measure, other } }: { readonly data: BreakdownData }) => {
+  const { change, text } = useTextSearch()
+  const [isOpen, setOpen] = useState(false)
+  const compare = text("compare")
+  return (
+    <div className={styles.controls}>
+      <Select
+        label="Group by"
+        data={groups.map(({ label, name }) => ({ value: name, label }))}
+        value={group.name}
+        allowDeselect={false}
+        onChange={(value) => change({ group: value ?? undefined })}
+        w={160}
+      />
+      <Select
+        label="Measure"
+        data={measures.map(({ label, name }) => ({ value: name, label }))}
+        value={measure.name}
+        allowDeselect={false}
+        onChange={(value) => change({ measure: value ?? undefined })}
+        w={200}
+      />
+      <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus withinPortal>
+        <Popover.Target>
+          <div>
+            <Select
+              label="Compare with"
+              placeholder="the period before, in the table"
+              data={[...comparisons]}
+              value={compare === undefined ? null : compare.includes("..") ? "custom" : compare}
+              clearable
+              onChange={(value) => {
+                if (value === "custom") setOpen(true)
+                else change({ compare: value ?? undefined })
+              }}
+              w={210}
+            />
+          </div>
+        </Popover.Target>
+        <Popover.Dropdown>
+          <OtherRange
+            range={other}
+            onChosen={(range) => {
+              change({ compare: range })
+              setOpen(false)
+            }}
+          />
+        </Popover.Dropdown>
+      </Popover>
+      {compare !== undefined && (
+        <span className={styles.muted}>
+          {clockText(other.from, false)} – {clockText(other.to, false)}
+        </span>
+      )}
+      <UsageFilterBar />
+    </div>
+  )
+}
+
+const fieldText = (at: Date): string =>
+  new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+
+const OtherRange = ({ onChosen, range }: { readonly range: Range; readonly onChosen: (range: string) => void }) => {
+  const [from, setFrom] = useState(fieldText(range.from))
+  const [to, setTo] = useState(fieldText(range.to))
+  const [start, end] = [Date.parse(from), Date.parse(to)]
+  return (
+    <Group align="end" gap="xs">
+      <TextInput
+        type="datetime-local"
+        label="From"
+        value={from}
+        onChange={(event) => setFrom(event.currentTarget.value)}
+      />
+      <TextInput
+        type="datetime-local"
+        label="To"
+        value={to}
+        onChange={(event) => setTo(event.currentTarget.value)}
+        error={start < end ? undefined : "must be after From"}
+      />
+      <Button disabled={!(start < end)} onClick={() => onChosen(absoluteRange(start, end))}>
+        Compare
+      </Button>
+    </Group>
+  )
+}

@@ -1,0 +1,67 @@
+import type { PathOf, QueryOf } from "../../../api/Endpoints.ts"
+import type { FilterName } from "../../../shared/usage/fields.ts"
+
+type SplitName = NonNullable<QueryOf<"GET", "/admin-ui/admin/usage/timeseries">["split"]>
+type BreakdownPath = Extract<PathOf<"GET">, `/admin-ui/admin/usage/by-${string}`>
+
+export interface Group {
+  readonly name: string
+  readonly label: string
+  readonly path: BreakdownPath
+  /** The server splits its series by this. Groups without one have no series of their own. */
+  readonly split?: SplitName
+  readonly filter: FilterName
+  /** The page of one of them. */
+  readonly page?: string
+}
+
+export const groups = [
+  {
+    name: "project",
+    label: "Project",
+    path: "/admin-ui/admin/usage/by-project",
+    split: "project",
+    filter: "project_id",
+    page: "/projects"
+  },
+  { name: "key", label: "Key", path: "/admin-ui/admin/usage/by-key", split: "key", filter: "key_id", page: "/keys" },
+  { name: "team", label: "Team", path: "/admin-ui/admin/usage/by-team", split: "team", filter: "team_id" },
+  { name: "model", label: "Model", path: "/admin-ui/admin/usage/by-model", split: "model", filter: "model" },
+  {
+    name: "provider",
+    label: "Provider",
+    path: "/admin-ui/admin/usage/by-provider",
+    split: "provider",
+    filter: "provider"
+  },
+  {
+    name: "service",
+    label: "Service",
+    path: "/admin-ui/admin/usage/by-service",
+    split: "service",
+    filter: "service",
+    page: "/services"
+  },
+  {
+    name: "client",
+    label: "Client program",
+    path: "/admin-ui/admin/usage/by-client",
+    split: "client",
+    filter: "client"
+  },
+  {
+    name: "subject",
+    label: "Person (subject)",
+    path: "/admin-ui/admin/usage/by-subject",
+    split: "subject",
+    filter: "subject"
+  },
+  { name: "end_user", label: "End user", path: "/admin-ui/admin/usage/by-end-user", filter: "end_user" },
+  { name: "session", label: "Session", path: "/admin-ui/admin/usage/by-session", filter: "session_id" },
+  { name: "task", label: "Task", path: "/admin-ui/admin/usage/by-task", filter: "task_id", page: "/tasks" }
+] as const satisfies ReadonlyArray<Group>
+
+export const groupOf = (name: string | undefined): Group => groups.find((group) => group.name === name) ?? groups[0]
+
+/** Names of the requests that have no such label. They cannot be filtered by. */
+export const isUnlabelled = (name: string): boolean => ["individual", "none", "unknown", "other"].includes(name)

@@ -1,0 +1,112 @@
+import type { QueryOf, ResponseOf } from "../../../api/Endpoints.ts"
+import { countText, durationText, moneyText, shortCountText } from "../../../shared/words/format.ts"
+
+export type Summary = ResponseOf<"GET", "/admin-ui/admin/usage/by-key">[number]["summary"]
+type SortName = NonNullable<QueryOf<"GET", "/admin-ui/admin/usage/by-key">["sort_by"]>
+
+export interface Measure {
+  readonly name: string
+  readonly label: string
+  readonly of: (summary: Summary) => number
+  readonly format: (value: number) => string
+  /** By which the server finds the groups that have the most of it. */
+  readonly sort: SortName
+  /** False for averages: the parts do not add up to the whole. */
+  readonly adds: boolean
+}
+
+const shortly = (count: number): string => (count < 10_000 ? countText(count) : shortCountText(count))
+
+export const measures: ReadonlyArray<Measure> = [
+  { name: "cost", label: "Cost", of: (sum) => sum.estimated_cost_usd, format: moneyText, sort: "cost", adds: true },
+  {
+    name: "requests",
+    label: "Requests",
+    of: (sum) => sum.request_count,
+    format: shortly,
+    sort: "requests",
+    adds: true
+  },
+  {
+    name: "failures",
+    label: "Failures",
+    of: (sum) => sum.failure_count,
+    format: shortly,
+    sort: "failures",
+    adds: true
+  },
+  { name: "tokens", label: "Tokens", of: (sum) => sum.total_tokens, format: shortly, sort: "tokens", adds: true },
+  { name: "input", label: "Input tokens", of: (sum) => sum.input_tokens, format: shortly, sort: "tokens", adds: true },
+  {
+    name: "output",
+    label: "Output tokens",
+    of: (sum) => sum.output_tokens,
+    format: shortly,
+    sort: "tokens",
+    adds: true
+  },
+  {
+    name: "cached",
+    label: "Cached input tokens",
+    of: (sum) => sum.cached_input_tokens,
+    format: shortly,
+    sort: "tokens",
+    adds: true
+  },
+  {
+    name: "reasoning",
+    label: "Reasoning tokens",
+    of: (sum) => sum.reasoning_tokens,
+    format: shortly,
+    sort: "tokens",
+    adds: true
+  },
+  {
+    name: "refused",
+    label: "Refused by policies and limits",
+    of: (sum) => sum.policy_denial_count + sum.rate_limit_denial_count + sum.budget_denial_count,
+    format: shortly,
+    sort: "failures",
+    adds: true
+  },
+  {
+    name: "blocked",
+    label: "Blocked by guardrails",
+    of: (sum) => sum.guardrail_block_count,
+    format: shortly,
+    sort: "failures",
+    adds: true
+  },
+  {
+    name: "fallbacks",
+    label: "Fallbacks",
+    of: (sum) => sum.fallback_count,
+    format: shortly,
+    sort: "fallbacks",
+    adds: true
+  },
+  {
+    name: "unpriced",
+    label: "Requests without a price",
+    of: (sum) => sum.unpriced_request_count,
+    format: shortly,
+    sort: "requests",
+    adds: true
+  },
+  {
+    name: "latency",
+    label: "Average duration",
+    of: (sum) => sum.average_latency_ms ?? 0,
+    format: durationText,
+    sort: "latency",
+    adds: false
+  }
+]
+
+const first = measures[0]
+
+export const measureOf = (name: string | undefined): Measure => {
+  const found = measures.find((measure) => measure.name === name) ?? first
+  if (found === undefined) throw new Error("There is no measure.")
+  return found
+}

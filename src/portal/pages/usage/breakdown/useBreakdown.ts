@@ -1,0 +1,90 @@
+import { useMemo } from "react"
+import { useRange } from "../../../address/range.ts"
+import { useTextSearch } from "../../../address/search.ts"
+import { useApi } from "../../../api/queries.ts"
+import { type Bucket, filled, type Interval } from "../../../shared/usage/buckets.ts"
+import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
+import { comparedRange } from "./compared.ts"
+import { groupOf } from "./groups.ts"
+import { measureOf, type Summary } from "./measures.ts"
+
+const hourMs = 3_600_000
+const mostRows = 100
+const mostBefore = 500
+const mostBuckets = 3_000
+
+/** So that each of a hundred groups has a line of its own in one answer. */
+const intervalOf = (from: Date, to: Date): Interval => {
+  const length = to.getTime() - from.getTime()
+  if (length <= hourMs && Date.now() - from.getTime() <= 47 * hourMs) return "minute"
+  return length <= 30 * hourMs ? "hour" : "day"
+}
+
+export interface GroupRow {
+  readonly name: string
+  readonly label: string
+  readonly summary: Summary
+  readonly before: Summary | undefined
+  /** Of the measure, by bucket. `undefined` where the server has no series of the group. */
+  readonly line: ReadonlyArray<number> | undefined
+}
+
+const timesOf = ({ from, to }: { readonly from: Date; readonly to: Date }) => ({
+  from: from.toISOString(),
+  to: to.toISOString()
+})
+
+/** All that the page shows of usage: by group, in total, over time, and the same of the compared range. */
+export const useBreakdown = () => {
+  const { range } = useRange()
+  const { text } = useTextSearch()
+  const filters = useUsageFilter()
+  const group = groupOf(text("group"))
+  const measure = measureOf(text("measure"))
+  const other = comparedRange(range, text("compare"))
+  const interval = intervalOf(range.from, range.to)
+  const now = { ...filters, ...timesOf(range) }
+  const then = { ...filters, ...timesOf(other) }
+
+  const rows = useApi(group.path, { query: { ...now, breakdown_limit: mostRows, sort_by: measure.sort } })
+  const rowsBefore = useApi(group.path, { query: { ...then, breakdown_limit: mostBefore, sort_by: measure.sort } })
+  const total = useApi("/admin-ui/admin/usage/summary", { query: now })
+  const totalBefore = useApi("/admin-ui/admin/usage/summary", { query: then })
+  const series = useApi("/admin-ui/admin/usage/timeseries", {
+    query: {
+      ...now,
+      interval,
+      ...(group.split !== undefined && { split: group.split, split_limit: interval === "minute" ? 50 : 100 }),
+      timeseries_limit: mostBuckets
+    }
+  })
+
+  const list = useMemo(() => {
+    const before = new Map((rowsBefore.data ?? []).map(({ name, summary }) => [name, summary]))
+    const byName = Map.groupBy(series.data ?? [], ({ name = "" }) => name)
+    return (rows.data ?? [])
+      .map(({ display_name, name, summary }): GroupRow => {
+        const buckets = byName.get(name)
+        return {
+          name,
+          label: display_name,
+          summary,
+          before: before.get(name),
+          line:
+            group.split === undefined || buckets === undefined
+              ? undefined
+              : filled(range, interval, buckets, ([bucket]) => ({ value: valueOf(bucket, measure.of) })).map(
+                  ({ values }) => values["value"] ?? 0
+                )
+        }
+      })
+      .sort((a, b) => measure.of(b.summary) - measure.of(a.summary))
+  }, [rows.data, rowsBefore.data, series.data, range, interval, group, measure])
+
+  return { range, other, group, measure, interval, filters, rows, list, total, totalBefore, series }
+}
+
+export type BreakdownData = ReturnType<typeof useBreakdown>
+
+const valueOf = (bucket: Bucket | undefined, of: (summary: Summary) => number): number =>
+  bucket === undefined ? 0 : of(bucket.summary)
