@@ -1,13 +1,16 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { Headers as HttpHeaders } from "effect/http"
 import * as AddressRule from "../../layers/http/AddressRule.ts"
 import * as RedisReply from "../../layers/ioredis/RedisReply.ts"
 import * as RedisArguments from "../../layers/redis-memory/Arguments.ts"
 import { defaultSettings, Simulator } from "../../layers/simulator/Simulator.ts"
 import * as Fields from "../../src/control/api/schema/Fields.ts"
 import * as Labels from "../../src/control/api/schema/Labels.ts"
+import { isPageRequest } from "../../src/control/http/PortalPaths.ts"
 import * as LivePosition from "../../src/control/live/LivePosition.ts"
 import * as LiveTopics from "../../src/control/live/LiveTopics.ts"
 import * as ControlAuthentication from "../../src/control/operators/Authentication.ts"
+import { encodingOf } from "../../src/control/portal/FileEncoding.ts"
 import * as OpenApiDocument from "../../src/control/services/OpenApiDocument.ts"
 import * as StudioExport from "../../src/control/services/StudioExport.ts"
 import * as SessionCookie from "../../src/control/session/SessionCookie.ts"
@@ -168,6 +171,7 @@ const now = Timestamp.ofMillis(1_764_000_000_000)
 const aliases = new ContractAliasConfig()
 const statusReader = StatusMessage.eventReader({ aliases, sanitizeMetaKeys: undefined, maxEventBytes: 1_000_000 })
 const uiPaths = UpstreamUiPaths.make([])
+const portalFile = { contentType: "text/css", identity: bytes("plain"), gzip: bytes("gzip"), br: bytes("br") }
 const simulator = new Simulator(defaultSettings)
 const injected: Headers.UpstreamHeaderOptions = {
   credential: Redacted.make("secret"),
@@ -328,6 +332,14 @@ export const readers: ReadonlyArray<Reader> = [
   ofHead("cookies of sessions", ["src/control/session/SessionCookie.ts"], (text) => [
     SessionCookie.sessionCandidates(text, "svc"),
     SessionCookie.sessionCandidates(`svc=${text.replaceAll("a", "; svc=a")}`, "svc")
+  ]),
+  ofHead("addresses of the portal's pages", ["src/control/http/PortalPaths.ts"], (text) => [
+    isPageRequest({ method: "GET", url: `/admin-ui/${text}`, headers: HttpHeaders.fromInput({ accept: text }) }),
+    isPageRequest({ method: "GET", url: "/admin-ui/", headers: HttpHeaders.fromInput({ accept: `${text},text/html` }) })
+  ]),
+  ofHead("encodings that browsers accept", ["src/control/portal/FileEncoding.ts"], (text) => [
+    encodingOf(portalFile, text),
+    encodingOf(portalFile, text.replaceAll("a", ",a;q=0"))
   ]),
   ofHead("cookies of the upstream's UI", ["src/control/upstream-ui/UpstreamUiCookies.ts"], (text) => [
     UpstreamUiCookies.forBrowser([text]),

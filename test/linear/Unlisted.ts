@@ -27,6 +27,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/drivers/InstalledDriver.ts",
       "layers/roles/TasksModule.ts",
       "layers/workers/WorkerIdentity.ts",
+      "src/control/portal/InstallationFacts.ts",
       "src/process/SemanticConventions.ts"
     ]
   ],
@@ -36,6 +37,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/control/http/RequestDecoding.ts",
       "src/control/keys/KeyGuardrails.ts",
       "src/control/sign-in/OidcProvider.ts",
+      "src/control/sign-in/StartLinkRoutes.ts",
       "src/guardrails/StreamTest.ts",
       "src/gateway/request/LenientBody.ts",
       "src/gateway/forward/BufferedResponse.ts",
@@ -76,6 +78,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/state/Vault.ts",
       "src/messaging/control/CancelScripts.ts",
       "src/live/Digest.ts",
+      "src/process/RunningProcesses.ts",
       "src/status/queues/LiveQueues.ts",
       "src/status/tasks/RedisTaskIndex.ts",
       "src/messaging/control/ControlStore.ts",
@@ -104,7 +107,11 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
   ["takes apart a constant of the program", ["src/control/usage/UsageSql.ts"]],
   [
     "serves the gateway's own pages, whose text it knows",
-    ["src/control/http/DocsPage.ts", "src/control/upstream-ui/UpstreamUiListener.ts"]
+    [
+      "src/control/http/DocsPage.ts",
+      "src/control/portal/PortalPage.ts",
+      "src/control/upstream-ui/UpstreamUiListener.ts"
+    ]
   ],
   [
     "reads names, keys and patterns of topologies, which AMQP bounds to 255 bytes",

@@ -122,5 +122,29 @@ console.log(JSON.stringify([${entries.map((_, index) => `Object.keys(e${index}).
     assert.notInclude(readdirSync(installed), "test")
   })
 
+  it("has the built portal, and none of its sources", async () => {
+    const installed = join(app, "node_modules", "svc-runtime")
+    const assets = readdirSync(join(installed, "dist/portal/assets"))
+    for (const form of [/^App-.*\.js$/, /^App-.*\.js\.br$/, /^App-.*\.css\.gz$/])
+      assert.lengthOf(
+        assets.filter((name) => form.test(name)),
+        1,
+        String(form)
+      )
+    assert.isFalse(existsSync(join(installed, "dist/src/portal")))
+    assert.deepStrictEqual(readdirSync(join(installed, "src/portal")), ["README.md"])
+    const served = await run(app, [
+      "node",
+      "--input-type=module",
+      "--eval",
+      `import { Effect } from "effect"
+       import { PortalFiles } from "./node_modules/svc-runtime/dist/src/control/portal/PortalFiles.js"
+       import { layer } from "./node_modules/svc-runtime/dist/layers/portal/PortalFolder.js"
+       const portal = await Effect.runPromise(Effect.provide(Effect.gen(function* () { return yield* PortalFiles }), layer()))
+       console.log(portal._tag, portal.value?.assets.size)`
+    ])
+    assert.match(served, /^Some \d\d/)
+  })
+
   NewProject.suite(app)
 })

@@ -1,7 +1,7 @@
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { eventuallyTrue } from "./EventuallyTrue.ts"
-import { describePortal } from "./PortalBrowser.ts"
+import { describePortal, type Portal } from "./PortalBrowser.ts"
 
 const menuOf = (page: Page) => page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts()
 
@@ -10,7 +10,7 @@ const submit = async (page: Page, token: string) => {
   await page.getByRole("button", { name: "Sign in" }).click()
 }
 
-describePortal("Signing in", (portal) => {
+const signingIn = (portal: Portal) => {
   it("says what is wrong with a token, and goes on to the page of the address with a right one", async () => {
     const { page, problems } = await portal.open("/keys?q=blue", { token: null })
     problems.expect(/^401 POST \/admin-ui\/session$/)
@@ -52,9 +52,9 @@ describePortal("Signing in", (portal) => {
       })
     }
   }
-})
+}
 
-describePortal("The frame of all pages", (portal) => {
+const frame = (portal: Portal) => {
   it("shows the pages that the scopes open, and says what the others need", async () => {
     const { page } = await portal.open("/keys", { scopes: ["usage:read"] })
     await page.getByText("This page needs operators:manage. You have usage:read.").waitFor()
@@ -131,4 +131,9 @@ describePortal("The frame of all pages", (portal) => {
       })
     }
   }
+}
+
+describePortal("The portal", (portal) => {
+  describe("signing in", () => signingIn(portal))
+  describe("the frame of all pages", () => frame(portal))
 })

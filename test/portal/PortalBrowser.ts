@@ -57,6 +57,8 @@ export interface Portal {
   readonly tokenWith: (...scopes: ReadonlyArray<string>) => Promise<string>
   /** Opens a page of the portal, such as `/keys?q=blue`, and waits until its frame is there. */
   readonly open: (path: string, view?: View) => Promise<OpenedPage>
+  /** Ends the program as `kill -9` does, and starts it again. Give it fixed ports and a directory for its data. */
+  readonly restart: () => Promise<void>
 }
 
 /**
@@ -70,23 +72,19 @@ export const describePortal = (
   options: Pick<RunningGateway.Options, "environment" | "example" | "flags"> = {}
 ): void => {
   describe.skipIf(executable === null)(name, () => {
-    const scope = Scope.makeUnsafe()
-    const running = new RunningPortal()
+    const running = new RunningPortal({ example: true, ...options })
     beforeAll(async () => {
       await BuiltPortal.ensure()
-      const gateway = await RunningGateway.start({ example: true, adminToken: running.adminToken, ...options }).pipe(
-        Scope.provide(scope),
-        Effect.runPromise
-      )
+      await running.start()
       // tests may run as root, where Chromium has no sandbox
-      running.begin(gateway, await chromium.launch({ executablePath: executable ?? "", args: ["--no-sandbox"] }))
+      running.browser = await chromium.launch({ executablePath: executable ?? "", args: ["--no-sandbox"] })
     }, startsWithinMs)
     afterEach(async () => {
       assert.deepStrictEqual(await running.endTest(), [])
     })
     afterAll(async () => {
       await running.browser?.close()
-      await Effect.runPromise(Scope.close(scope, Exit.void))
+      await running.stop()
     })
     tests(running)
   })
@@ -95,14 +93,33 @@ export const describePortal = (
 class RunningPortal implements Portal {
   readonly adminToken = RunningGateway.newAdminToken()
   browser: Browser | undefined
+  readonly #options: RunningGateway.Options
+  #scope = Scope.makeUnsafe()
   #gateway: RunningGateway.RunningGateway | undefined
   readonly #tokens = new Map<string, Promise<string>>()
   readonly #sessions = new Map<string, Promise<Cookies>>()
   #opened: Array<{ readonly context: BrowserContext; readonly problems: PageProblems }> = []
 
-  begin(gateway: RunningGateway.RunningGateway, browser: Browser): void {
-    this.#gateway = gateway
-    this.browser = browser
+  constructor(options: RunningGateway.Options) {
+    this.#options = options
+  }
+
+  async start(): Promise<void> {
+    const { adminToken } = this
+    this.#gateway = await RunningGateway.start({ adminToken, ...this.#options }).pipe(
+      Scope.provide(this.#scope),
+      Effect.runPromise
+    )
+  }
+
+  async stop(): Promise<void> {
+    await Effect.runPromise(Scope.close(this.#scope, Exit.void))
+    this.#scope = Scope.makeUnsafe()
+  }
+
+  readonly restart = async (): Promise<void> => {
+    await this.stop()
+    await this.start()
   }
 
   get gateway(): RunningGateway.RunningGateway {

@@ -6,6 +6,7 @@ import { assetsPath, isPageRequest, pathOf, portalPath } from "../http/PortalPat
 import { notFound } from "../http/Probes.ts"
 import { transformResponse } from "../http/ResponseTransform.ts"
 import { ListenerSessions } from "../session/ListenerSessions.ts"
+import { encodingOf } from "./FileEncoding.ts"
 import * as InstallationFacts from "./InstallationFacts.ts"
 import { type PortalFile, PortalFiles } from "./PortalFiles.ts"
 import * as PortalPage from "./PortalPage.ts"
@@ -52,19 +53,6 @@ const serveAsset = Effect.fnUntraced(function* (assets: ReadonlyMap<string, Port
 })
 
 const forever = "public, max-age=31536000, immutable"
-
-/** The smallest form that the client accepts. `*` and the weights between encodings are ignored. */
-const encodingOf = (file: PortalFile, accepted: string): readonly [encoding: string | undefined, bytes: Uint8Array] => {
-  const names = accepted
-    .toLowerCase()
-    .split(",")
-    .map((item) => item.replaceAll(/\s/g, ""))
-    .filter((item) => !/;q=0(?:\.0*)?$/.test(item))
-    .map((item) => item.split(";", 1)[0])
-  if (file.br !== undefined && names.includes("br")) return ["br", file.br]
-  if (file.gzip !== undefined && names.includes("gzip")) return ["gzip", file.gzip]
-  return [undefined, file.identity]
-}
 
 const assets = HttpRouter.use(
   Effect.fnUntraced(function* (router) {

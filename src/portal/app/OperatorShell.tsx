@@ -2,6 +2,7 @@ import { Outlet, useLocation, useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
 import { useSession } from "../api/session.ts"
 import { BottomBar } from "./BottomBar.tsx"
+import { ConnectionNotice } from "./ConnectionNotice.tsx"
 import { NotFound } from "./Fallbacks.tsx"
 import { Guarded } from "./Guarded.tsx"
 import { itemAt, menuFor } from "./menu.ts"
@@ -45,6 +46,7 @@ export const OperatorShell = () => {
       <BottomBar groups={groups} />
       <Palette groups={groups} />
       <Shortcuts groups={groups} />
+      <ConnectionNotice />
     </div>
   )
 }

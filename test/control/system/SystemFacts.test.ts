@@ -1,0 +1,85 @@
+import { assert, layer as describeWith } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import * as RedisMemory from "../../../layers/RedisMemory.ts"
+import * as ControlApp from "../../../src/control/ControlApp.ts"
+import { OwnProcess } from "../../../src/control/system/SystemFacts.ts"
+import { Lifecycle } from "../../../src/process/Lifecycle.ts"
+import * as RunningProcesses from "../../../src/process/RunningProcesses.ts"
+import { Redis } from "../../../src/services/Redis.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
+import { admin, at, layer, ok } from "../Listener.ts"
+
+const identity = { role: "gateway", version: "1.2.3", host: "one", pid: 7 }
+
+const own = Layer.succeed(OwnProcess, {
+  role: "control",
+  host: "one",
+  pid: 7,
+  doors: [
+    { door: "database", variant: "embedded", lost_at_exit: true },
+    { door: "upstream", variant: "http", lost_at_exit: false }
+  ]
+})
+
+const listener = layer(EmbeddedDatabase.layer, { routes: ControlApp.layer.pipe(Layer.provide(own)) })
+
+describeWith(listener, { excludeTestServices: true })("The system", (it) => {
+  it.effect("has the processes of the installation, the doors of this one, and the migrations", () =>
+    Effect.gen(function* () {
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* Layer.build(RunningProcesses.announce(identity))
+          const processes = yield* Effect.repeat(
+            Effect.map(ok("GET", `${admin}/system`), (found) => at(found, "processes")),
+            { until: (found) => at(found, 0, "phase") === "serving" }
+          )
+          assert.strictEqual(at(processes, 0, "role"), "gateway")
+          assert.strictEqual(at(processes, 0, "version"), "1.2.3")
+          assert.isTrue(at(processes, 0, "answers"))
+        })
+      )
+      const system = yield* ok("GET", `${admin}/system`)
+      assert.deepStrictEqual(at(system, "processes"), [])
+      assert.deepStrictEqual(
+        [at(system, "role"), at(system, "phase"), at(system, "status"), at(system, "data_lost_at_exit")],
+        ["control", "serving", "ready", true]
+      )
+      assert.isTrue(at(system, "doors", 0, "reachable"))
+      assert.match(String(at(system, "doors", 0, "since")), /^\d{4}-/)
+      assert.deepStrictEqual(at(system, "doors", 1), {
+        ...{ door: "upstream", variant: "http", lost_at_exit: false },
+        ...{ reachable: null, since: null }
+      })
+      assert.isAtLeast(Number(at(system, "migrations", 0, "id")), 29)
+    })
+  )
+})
+
+const processes = Lifecycle.layer("serving").pipe(Layer.provideMerge(RedisMemory.layer({ prefix: "test:" })))
+
+describeWith(processes)("The processes of an installation", (it) => {
+  it.effect("are those that say so every ten seconds; a killed one is forgotten", () =>
+    Effect.gen(function* () {
+      const redis = yield* Redis
+      const [seconds = 0] = yield* Effect.map(redis.command("TIME"), (reply) => [reply].flat().map(Number))
+      const killed: RunningProcesses.RunningProcess = {
+        ...identity,
+        ...{ id: "killed", phase: "serving", startedAt: 0, seenAt: (seconds - 31) * 1_000 }
+      }
+      yield* redis.command("HSET", redis.key("processes"), "killed", JSON.stringify(killed), "newer", `{"v":2}`)
+      assert.deepStrictEqual(yield* RunningProcesses.list, [])
+      yield* Layer.build(RunningProcesses.announce(identity))
+      const found = yield* Effect.repeat(Effect.andThen(TestClock.adjust("10 seconds"), RunningProcesses.list), {
+        until: (list) => list.length > 0
+      })
+      assert.deepStrictEqual(
+        found.map(({ phase, pid, role }) => ({ phase, pid, role })),
+        [{ phase: "serving", pid: 7, role: "gateway" }]
+      )
+      const kept = yield* redis.command("HGETALL", redis.key("processes"))
+      assert.notInclude(JSON.stringify(kept), "killed")
+      assert.include(JSON.stringify(kept), "newer")
+    })
+  )
+})

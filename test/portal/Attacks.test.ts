@@ -1,0 +1,111 @@
+import { createServer, type Server } from "node:http"
+import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { portOf } from "../upstream/SimulatorServer.ts"
+import { describePortal } from "./PortalBrowser.ts"
+
+const markup = `<img src=x onerror="window.ran=true"><script>window.ran=true</script>`
+const rightToLeft = "\u202Egpj.exe\u202C"
+
+const ran = (page: Page) => page.evaluate<boolean>("window.ran === true")
+
+describePortal("An attacker", (portal) => {
+  let evil: Server
+  let evilOrigin = ""
+
+  beforeAll(async () => {
+    evil = createServer((request, response) => {
+      response.setHeader("content-type", "text/html")
+      const target = new URL(request.url ?? "/", "http://evil").searchParams.get("frame")
+      response.end(`<!doctype html><title>evil</title>${target === null ? "" : `<iframe src="${target}"></iframe>`}`)
+    })
+    await new Promise<void>((listening) => evil.listen(0, "127.0.0.1", listening))
+    // the same host on another port: browsers send it the cookies of this one, too
+    evilOrigin = `http://127.0.0.1:${portOf(evil.address())}`
+  })
+  afterAll(() => evil.close())
+
+  it("can frame no page", async () => {
+    const { page, problems } = await portal.open("/")
+    problems.expect(/frame-ancestors|net::ERR_BLOCKED_BY_RESPONSE/)
+    for (const path of ["/admin-ui/", "/admin-ui/keys", "/admin-ui/docs", "/admin-ui/session/link?code=x"]) {
+      await page.goto(`${evilOrigin}/?frame=${encodeURIComponent(portal.gateway.control + path)}`)
+      await page.waitForLoadState("load")
+      const framed = page.frames()[1]
+      assert.notInclude((await framed?.content().catch(() => "")) ?? "", "svc-runtime", path)
+    }
+  })
+
+  it("can do nothing with the cookie from a page of another origin", async () => {
+    const { page, problems } = await portal.open("/")
+    problems.expect(/CORS|ERR_FAILED|^40[13] |Access-Control|blocked by/)
+    await page.goto(`${evilOrigin}/`)
+    const control = portal.gateway.control
+    const outcomes = await page.evaluate<ReadonlyArray<string>>(`(async () => {
+      const ask = (path, options) => fetch("${control}" + path, { credentials: "include", ...options })
+        .then(async (response) => response.type + " " + response.status, () => "no answer")
+      return [
+        await ask("/admin-ui/admin/keys", {}),
+        await ask("/admin-ui/session", {}),
+        await ask("/admin-ui/admin/projects", { method: "POST", mode: "no-cors", body: '{"name":"evil"}' }),
+        await ask("/admin-ui/session", { method: "DELETE" })
+      ]
+    })()`)
+    assert.deepStrictEqual(outcomes, ["no answer", "no answer", "opaque 0", "no answer"])
+    const projects = JSON.stringify(await portal.gateway.operate("GET", "/projects"))
+    assert.notInclude(projects, "evil")
+    await page.goto(`${control}/admin-ui/`)
+    await page.waitForSelector("main#page")
+  })
+
+  it("finds the token in no storage, address, page or log", async () => {
+    const { page } = await portal.open("/keys", { token: null })
+    const addresses: Array<string> = []
+    page.on("request", (request) => void addresses.push(request.url(), JSON.stringify(request.headers())))
+    await page.getByLabel("Operator token or gateway key").fill(portal.adminToken)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.waitForSelector("main#page")
+    await page.reload()
+    await page.waitForSelector("main#page")
+    const kept = await page.evaluate<string>(
+      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])"
+    )
+    for (const text of [kept, page.url(), await page.content(), ...addresses, portal.gateway.output()])
+      assert.notInclude(text, portal.adminToken)
+    assert.notMatch(kept, /svc_session/)
+  })
+
+  it("runs nothing by a name that is stored", async () => {
+    const name = `${markup} ${rightToLeft}`.slice(0, 120)
+    await portal.gateway.operate("POST", "/projects", { name })
+    await portal.gateway.operate("POST", "/keys", {
+      owner_type: "individual",
+      name,
+      policy: { unpriced_models: "flat" }
+    })
+    const { page } = await portal.open("/keys")
+    await page.getByText("<img src=x onerror=").first().waitFor()
+    assert.isFalse(await ran(page))
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("<script>window.ran=true</script>")
+    await page.getByText(/^No such id among|^Type the name|^Looking/).waitFor()
+    assert.isFalse(await ran(page))
+  })
+
+  it("runs nothing in the page, because the policy forbids it", async () => {
+    const { page, problems } = await portal.open("/settings")
+    problems.expect(/Content Security Policy/)
+    await page.evaluate(`(() => {
+      const script = document.createElement("script")
+      script.textContent = "window.ran = true"
+      document.body.append(script)
+      const image = document.createElement("img")
+      image.setAttribute("onerror", "window.ran = true")
+      image.src = "data:,"
+      document.body.append(image)
+    })()`)
+    assert.isFalse(await ran(page))
+    const outside = await page.evaluate<string>(`fetch("${evilOrigin}/").then(() => "reached", () => "blocked")`)
+    assert.strictEqual(outside, "blocked")
+  })
+})

@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import * as LocalPort from "../LocalPort.ts"
+import { eventuallyTrue } from "./EventuallyTrue.ts"
+import { describePortal } from "./PortalBrowser.ts"
+
+const stateOf = (page: Page) => page.getByRole("button", { name: /^(live|paused|reconnecting)$/ }).innerText()
+
+const folder = mkdtempSync(join(tmpdir(), "svc-test-portal-"))
+const [control, proxy, status] = await Effect.runPromise(Effect.all([LocalPort.free, LocalPort.free, LocalPort.free]))
+
+describePortal(
+  "The live connection",
+  (portal) => {
+    afterAll(() => rmSync(folder, { recursive: true }))
+
+    it("is one for all tabs, and another tab takes it over", async () => {
+      const { page, problems } = await portal.open("/")
+      const open = new Set<Page>()
+      page.context().on("request", (request) => {
+        if (new URL(request.url()).pathname === "/admin-ui/live") open.add(request.frame().page())
+      })
+      await page.reload()
+      await eventuallyTrue(async () => open.has(page) && (await stateOf(page)) === "live")
+      const second = await page.context().newPage()
+      problems.watch(second)
+      await second.goto(`${portal.gateway.control}/admin-ui/settings`)
+      await eventuallyTrue(async () => (await stateOf(second)) === "live")
+      assert.isFalse(open.has(second))
+      await page.close()
+      await eventuallyTrue(async () => open.has(second) && (await stateOf(second)) === "live")
+    })
+
+    it("comes back by itself after a restart of the server, and says so", async () => {
+      const { page, problems } = await portal.open("/projects")
+      await eventuallyTrue(async () => (await stateOf(page)) === "live")
+      problems.expect(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/)
+      problems.expect(/^503 GET /)
+      const restarted = portal.restart()
+      await eventuallyTrue(async () => (await stateOf(page)) === "reconnecting")
+      await restarted
+      await page.getByText("The server is back.").waitFor()
+      assert.strictEqual(await stateOf(page), "live")
+      await page.getByRole("heading", { name: "Projects", level: 1 }).waitFor()
+    })
+  },
+  {
+    flags: ["--data", folder],
+    environment: {
+      GATEWAY_CONTROL_BIND_ADDR: `127.0.0.1:${control}`,
+      GATEWAY_BIND_ADDR: `127.0.0.1:${proxy}`,
+      SVC_STATUS_BIND_ADDR: `127.0.0.1:${status}`
+    }
+  }
+)
