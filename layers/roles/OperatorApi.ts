@@ -32,12 +32,15 @@ export const layer = (doors: Doors, settings: Settings, tasks: Option.Option<Ope
       Layer.succeed(ControlOrigin, settings.controlOrigin),
       Layer.succeed(StartupOidcClient, settings.oidcClient),
       OwnDoors.layer(doors),
-      PortalFolder.layer(),
+      portalFiles,
       installation(settings)
     ]),
     Layer.provide([LiveStreams.layer(), StartLinkLine.isInTerminal() ? StartLink.layer : Layer.empty]),
     Layer.merge(portal(settings))
   )
+
+/** One layer for both listeners, so that the files are read once. */
+const portalFiles = PortalFolder.layer()
 
 const installation = ({ environment, gatewayOrigin }: Settings) =>
   Layer.succeed(InstallationOfEnvironment, { environment, version, gatewayOrigin })
@@ -87,7 +90,7 @@ const portal = (settings: Settings) =>
           Layer.succeed(ListenerSessions, ofHolders),
           Layer.succeed(ControlOrigin, settings.portalOrigin),
           Layer.succeed(ControlHosts, hostsOf(settings, address, settings.portalOrigin)),
-          PortalFolder.layer(),
+          portalFiles,
           installation(settings)
         ]),
         Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),

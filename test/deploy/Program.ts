@@ -38,7 +38,7 @@ export const ports = {
 /** The paths of the control listener. */
 export const paths: ReadonlySet<string> = new Set(
   (() => {
-    const found: Array<string> = ["/admin-ui/docs", "/admin-ui/openapi.json"]
+    const found: Array<string> = ["/admin-ui/", "/admin-ui/docs", "/admin-ui/openapi.json"]
     HttpApi.reflect(ControlApi, {
       onGroup: () => {},
       onEndpoint: ({ endpoint }) => void found.push(endpoint.path)

@@ -27,6 +27,24 @@ describe("RABBITMQ_URL", () => {
   )
 })
 
+describe("SVC_ENVIRONMENT", () => {
+  const read = (value: string) =>
+    Result.match(Environment.read({ SVC_ENVIRONMENT: value }), {
+      onFailure: (mistakes) => mistakes.map(({ message, variable }) => `${variable} ${message}`).join(),
+      onSuccess: ({ environment }) => Option.getOrNull(environment)
+    })
+
+  it("is a short name", () => {
+    assert.strictEqual(read(" "), null)
+    assert.strictEqual(read("production"), "production")
+    assert.strictEqual(read(" Prüfstand 2/eu_west-1.b "), "Prüfstand 2/eu_west-1.b")
+  })
+
+  it.each(["a".repeat(33), "<b>", "-a", "a\tb", "a\u202eb"])("refuses %j", (value) => {
+    assert.match(String(read(value)), /^SVC_ENVIRONMENT must be 1 to 32 letters/)
+  })
+})
+
 describe("the upstreams that the environment names", () => {
   const read = (environment: Parameters<typeof Environment.read>[0]) =>
     Result.match(Environment.read(environment), {
