@@ -16,7 +16,8 @@ export interface Report {
   /** `degraded`: the process serves requests, but an operator should look at it. */
   readonly status: "ready" | "degraded" | "not_ready"
   readonly checks: Readonly<Record<string, string>>
-  readonly dependencies: ReadonlyArray<DependencyState>
+  /** Absent where a supervisor reports for its workers. */
+  readonly dependencies?: ReadonlyArray<DependencyState>
 }
 
 interface Dependency {

@@ -1,6 +1,6 @@
 import { assert, layer as describeWith } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { HttpApi } from "effect/http-api"
+import { HttpApi, type HttpApiGroup } from "effect/http-api"
 import { ControlApi, PortalApi } from "../../src/control/api/ControlApi.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 
@@ -34,7 +34,9 @@ const ask = (origin: string, method: string, path: string, headers: Headers = {}
     return { status: response.status, text: await response.text(), headers: response.headers, cookie }
   })
 
-const endpointsOf = (api: typeof ControlApi | typeof PortalApi): ReadonlyArray<string> => {
+const endpointsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>
+): ReadonlyArray<string> => {
   const found: Array<string> = []
   HttpApi.reflect(api, {
     onGroup: () => {},

@@ -58,7 +58,7 @@ const make = Effect.gen(function* () {
 
   return SystemFacts.of({
     show: Effect.gen(function* () {
-      const { checks, dependencies, status } = yield* readiness
+      const { checks, dependencies = [], status } = yield* readiness
       const doors = own.doors.map((door): Door => {
         const found = dependencies.find(({ name }) => name === door.door)
         return { ...door, reachable: found?.up ?? null, since: found?.since ?? null }

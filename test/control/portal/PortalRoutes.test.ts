@@ -72,7 +72,7 @@ describeWith(listening(Option.some(built)), { excludeTestServices: true })("The 
         assert.strictEqual(headers["cache-control"], "no-store")
         const nonce = /<script nonce="([^"]+)">/.exec(text)?.[1] ?? ""
         nonces.add(nonce)
-        const policy = headers["content-security-policy"] ?? ""
+        const policy = String(headers["content-security-policy"])
         assert.include(policy, `script-src 'self' 'nonce-${nonce}';`)
         assert.include(policy, "default-src 'none'")
         assert.include(policy, "frame-ancestors 'none'")
@@ -195,7 +195,7 @@ describeWith(listening(Option.none()), { excludeTestServices: true })("Without a
       const { headers, status, text } = yield* open("/admin-ui/keys")
       assert.strictEqual(status, 503)
       assert.include(text, "npm run build:portal")
-      assert.match(headers["content-security-policy"] ?? "", /^default-src 'none'/)
+      assert.match(String(headers["content-security-policy"]), /^default-src 'none'/)
       assert.strictEqual((yield* open("/admin-ui/docs")).status, 200)
     })
   )

@@ -6,7 +6,7 @@ import { StartLink } from "../../../src/control/sign-in/StartLink.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { admin, at, layer, ok } from "../Listener.ts"
-import { rawRequest } from "../portal/RawRequest.ts"
+import { type RawAnswer, rawRequest } from "../portal/RawRequest.ts"
 
 const path = "/admin-ui/session/link"
 const fromTerminal = { "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }
@@ -20,8 +20,7 @@ const begin = Effect.gen(function* () {
   return Redacted.value(yield* (yield* StartLink).begin)
 })
 
-const isSignedIn = ({ headers }: { readonly headers: { readonly "set-cookie"?: ReadonlyArray<string> } }) =>
-  headers["set-cookie"]?.[0]?.startsWith("svc_session=") === true
+const isSignedIn = ({ headers }: RawAnswer) => headers["set-cookie"]?.[0]?.startsWith("svc_session=") === true
 
 const listener = layer(EmbeddedDatabase.layer).pipe(Layer.provideMerge(StartLink.layer))
 
@@ -68,7 +67,7 @@ describeWith(listener, { excludeTestServices: true })("The link that the program
         const answer = yield* open(code, headers)
         assert.deepStrictEqual([answer.status, isSignedIn(answer)], [200, false])
         assert.include(answer.text, "If somebody sent it to you, close this page.")
-        assert.include(answer.headers["content-security-policy"] ?? "", "frame-ancestors 'none'")
+        assert.include(String(answer.headers["content-security-policy"]), "frame-ancestors 'none'")
       }
       const crossSite = yield* open(code, { "sec-fetch-site": "cross-site", origin: "https://evil.example" }, "POST")
       assert.isFalse(isSignedIn(crossSite))
