@@ -7,6 +7,7 @@ import { Audit } from "./audit/Audit.ts"
 import { AuditChain } from "./audit/AuditChain.ts"
 import { AuditEvents } from "./audit/AuditEvents.ts"
 import { Configuration } from "./configuration/Configuration.ts"
+import { PolicyImpact } from "./configuration/PolicyImpact.ts"
 import { Find } from "./find/Find.ts"
 import * as AuditEventsHandlers from "./handlers/AuditEvents.ts"
 import * as AuthSettingsHandlers from "./handlers/AuthSettings.ts"
@@ -61,6 +62,7 @@ import * as LiveConfiguration from "./live/LiveConfiguration.ts"
 import * as Authentication from "./operators/Authentication.ts"
 import { AuthSettings } from "./operators/AuthSettings.ts"
 import { OperatorTokens } from "./operators/OperatorTokens.ts"
+import { EffectivePolicies } from "./policies/EffectivePolicies.ts"
 import { GuardrailExecutions } from "./policies/GuardrailExecutions.ts"
 import { Guardrails } from "./policies/Guardrails.ts"
 import { PolicyExplanations } from "./policies/PolicyExplanations.ts"
@@ -131,6 +133,8 @@ const holderStores = Layer.mergeAll(HeldKeys.layer, KeyTests.layer).pipe(
 
 const stores = Layer.mergeAll(
   PolicyExplanations.layer,
+  EffectivePolicies.layer,
+  PolicyImpact.layer,
   RaiseRequests.layer.pipe(Layer.provideMerge(LimitRaises.layer)),
   OpenApiSync.layer,
   ServiceImport.layer,

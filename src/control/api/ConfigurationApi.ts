@@ -75,6 +75,8 @@ export type ServiceLinksEntry = typeof ServiceLinksEntry.Type
 export const LayerEntry = Schema.Struct({
   kind: LayerKind,
   scope: Schema.NullOr(LayerScopeId),
+  /** Documents of older versions lack it. */
+  enabled: Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(true))),
   policy: KeyPolicyInput,
   shared: Schema.optionalKey(SharedLimitsPatch),
   guardrail_policy: GuardrailPolicyPatch

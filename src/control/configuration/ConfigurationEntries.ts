@@ -58,6 +58,7 @@ export const comparableKey = (key: KeyEntry): typeof ComparableKey.Type => ({
 export const comparableLayer = (layer: LayerEntry): typeof ComparableLayer.Type => ({
   kind: layer.kind,
   scope: layer.kind === "project" ? (layer.scope?.trim() ?? null) : layer.scope,
+  enabled: layer.enabled,
   shared: SharedLimits.of(layer.shared ?? {}),
   ...completePolicies(layer)
 })

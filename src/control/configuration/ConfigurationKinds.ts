@@ -262,8 +262,8 @@ export const make = Effect.gen(function* () {
         KeyChangeSummary.ofLayer(
           layerName(entry),
           countKeysUnder(entry, current),
-          { ...Entries.unrestrictedPolicies, ...before },
-          { ...Entries.unrestrictedPolicies, ...after }
+          { enabled: entry.enabled, ...Entries.unrestrictedPolicies, ...before },
+          { enabled: entry.enabled, ...Entries.unrestrictedPolicies, ...after }
         )
     }),
     makeKind({

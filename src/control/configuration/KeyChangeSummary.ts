@@ -8,7 +8,7 @@ export const ofKey = (key: string, fields: ReadonlyArray<FieldChange>): string =
 /** Describes in one sentence what a policy layer changes for its keys. */
 export const ofLayer = (layer: string, keys: number, before: Schema.JsonObject, after: Schema.JsonObject): string => {
   const effects = diffFields(before, after)
-    .filter(({ path }) => path.includes("."))
+    .filter(({ path }) => path.includes(".") || path === "enabled")
     .flatMap(phrasesOf)
   return `Policy layer ${layer}, which covers ${keys === 1 ? "1 key" : `${keys} keys`}, ${effects.join("; ") || "restricts nothing"}.`
 }
@@ -17,11 +17,14 @@ const policyPrefix = "policy."
 const guardrailPrefix = "guardrail_policy."
 const sharedPrefix = "shared."
 
-const phrasesOf = ({ after, before, path }: FieldChange): ReadonlyArray<string> => {
+/** Says of one field what is gained or lost, such as `loses: its rpm_limit falls from 60 to 30`. */
+export const phrasesOf = ({ after, before, path }: FieldChange): ReadonlyArray<string> => {
   const name = path.startsWith(policyPrefix) ? path.slice(policyPrefix.length) : path
   switch (name) {
     case "deny":
       return [after === true ? "is denied everything" : "is no longer denied everything"]
+    case "enabled":
+      return [after === false ? "is switched off and restricts nothing" : "is switched on"]
     case "disabled":
       return [after === true ? "is disabled and loses everything" : "is enabled again"]
     case "expires_at":

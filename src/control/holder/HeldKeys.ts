@@ -130,7 +130,7 @@ const make = Effect.gen(function* () {
     const priced = yield* priceRows.all(sql`
       SELECT model, input_nanos_per_million AS input, output_nanos_per_million AS output FROM model_prices
       WHERE right(model, 1) <> '*' AND NOT EXISTS (SELECT 1 FROM policy_layers
-        WHERE layer_kind = 'model' AND scope_id = model AND policy->>'deny' = 'true')
+        WHERE enabled AND layer_kind = 'model' AND scope_id = model AND policy->>'deny' = 'true')
       ORDER BY model LIMIT ${maxModels}`)
     return {
       allowed: allowed._tag === "AllowAll" ? null : allowed.values,

@@ -1,9 +1,14 @@
-import { Effect, Schema } from "effect"
+import { Clock, DateTime, Effect, Function, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
+import { intersection, type KeyPolicy } from "../../policy/KeyPolicy.ts"
+import { unusedCutoff } from "../../policy/KeyState.ts"
+import type { Limit } from "../../policy/Limit.ts"
+import { ownerLayers, type PolicyLayers } from "../../policy/PolicyLayer.ts"
 import { toDollars } from "../../policy/Price.ts"
-import type { KeySort, KeyStateName, KeysQuery, ListedKey } from "../api/keys/KeysApi.ts"
+import type { Key, KeySort, KeyStateName, KeysQuery, ListedKey } from "../api/keys/KeysApi.ts"
 import type { SortOrder } from "../api/schema/Fields.ts"
+import * as PolicyState from "../policies/PolicyState.ts"
 import { storedRows, toStoreFailures } from "../store/Rows.ts"
 import { readSortedPage, type SortColumn } from "../store/SortedPages.ts"
 import { columnsOf, KeyRow, table, toKey } from "./KeyRows.ts"
@@ -57,23 +62,39 @@ const stateConditions: Readonly<Record<KeyStateName, string>> = {
 const defaultLimit = 100
 
 export const make = (sql: SqlClient) => {
-  const columns = columnsOf(sql)
+  const columns = sql`${columnsOf(sql)}, (SELECT name FROM projects WHERE projects.id = project_id) AS project_name,
+    CASE WHEN month >= (date_trunc('month', now(), 'UTC') AT TIME ZONE 'UTC')::date THEN cost_nanos ELSE 0 END AS spend_nanos`
+  const policies = PolicyState.make(sql)
 
-  return Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit, ...query }: KeysQuery) {
+  const toListedKeys = Effect.fnUntraced(function* (rows: ReadonlyArray<typeof ListedRow.Type>) {
+    const layers = yield* policies.layersForOwners(rows.map(ownerOf))
+    const now = yield* Clock.currentTimeMillis
+    return rows.map((row) => toListedKey(row, layers, now))
+  })
+
+  const list = Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit, ...query }: KeysQuery) {
     const { columns: sortColumns, usualOrder } = sorts[query.sort_by ?? "created_at"]
     const order = query.sort_order ?? usualOrder
-    return yield* readSortedPage(
+    const page = yield* readSortedPage(
       sql,
       { columns: sortColumns, order, query, cursor, limit },
       listedRows,
       ({ afterCursor, orderAndLimit, sortKey }) => sql`
-        SELECT ${columns}, ${sortKey}, CASE WHEN month >= (date_trunc('month', now(), 'UTC') AT TIME ZONE 'UTC')::date THEN cost_nanos
-          ELSE 0 END AS spend_nanos
-        FROM api_keys JOIN key_spend ON key_id = id
+        SELECT ${columns}, ${sortKey} FROM api_keys JOIN key_spend ON key_id = id
         WHERE ${sql.and([afterCursor, ...filters(sql, query)])} ${orderAndLimit}`,
-      toListedKey
+      Function.identity
     )
+    return { ...page, rows: yield* toListedKeys(page.rows) }
   }, toStoreFailures)
+
+  const get = Effect.fn("Keys.get")(function* (id: string) {
+    const rows = yield* listedRows.all(sql`
+      SELECT ${columns} FROM api_keys JOIN key_spend ON key_id = id WHERE id = ${id}`)
+    const [key] = yield* toListedKeys(rows)
+    return key
+  }, toStoreFailures)
+
+  return { list, get }
 }
 
 const filters = (
@@ -88,10 +109,53 @@ const filters = (
   ...(state === undefined ? [] : [sql.literal(stateConditions[state])])
 ]
 
-const ListedRow = KeyRow.pipe(Schema.fieldsAssign({ spend_nanos: Schema.NumberFromString }))
+const ListedRow = KeyRow.pipe(
+  Schema.fieldsAssign({ spend_nanos: Schema.NumberFromString, project_name: Schema.NullOr(Schema.String) })
+)
 const listedRows = storedRows(ListedRow, table)
 
-const toListedKey = ({ spend_nanos, ...row }: typeof ListedRow.Type): ListedKey => ({
-  ...toKey(row),
-  spend_this_month_usd: toDollars(spend_nanos)
+const ownerOf = ({ project_id, team_id }: typeof ListedRow.Type) => ({
+  projectId: project_id ?? undefined,
+  teamId: team_id ?? undefined
 })
+
+const toListedKey = (
+  { spend_nanos, project_name, ...row }: typeof ListedRow.Type,
+  layers: PolicyLayers,
+  now: number
+): ListedKey => {
+  const key = toKey(row)
+  const policy = ownerLayers(layers, ownerOf({ ...row, spend_nanos, project_name }))
+    .flatMap((layer) => layer?.policy ?? [])
+    .reduce(intersection, key.policy)
+  const { monthly_budget_usd: budget } = policy
+  return {
+    ...key,
+    ...stateOf(key, policy, now),
+    project_name,
+    spend_this_month_usd: toDollars(spend_nanos),
+    monthly_budget_usd: budget._tag === "Limited" ? budget.max : null
+  }
+}
+
+const stateOf = (
+  key: Key,
+  { unused_key_auto_disable_after_days: unusedDays }: KeyPolicy,
+  now: number
+): Pick<ListedKey, "state" | "state_reason"> => {
+  if (key.revoked_at !== null) {
+    return { state: "revoked", state_reason: "An operator revoked it. A revoked key stays revoked." }
+  }
+  if (key.disabled) return { state: "disabled", state_reason: disabledReason(key, unusedDays, now) }
+  if (key.expires_at !== null && DateTime.toEpochMillis(key.expires_at) <= now)
+    return { state: "expired", state_reason: "It has expired. A later expires_at makes it usable again." }
+  return { state: "active", state_reason: null }
+}
+
+/** The row does not say who disabled a key: an operator, or the gateway because nobody had used it. */
+const disabledReason = ({ created_at, last_used_at }: Key, unusedDays: Limit, now: number): string => {
+  const used = DateTime.toEpochMillis(last_used_at ?? created_at)
+  return unusedDays._tag === "Limited" && used <= unusedCutoff(unusedDays.max, now)
+    ? `It was not used for ${unusedDays.max} days, after which its policy disables it. An operator can enable it.`
+    : "An operator disabled it, and can enable it."
+}

@@ -20,7 +20,8 @@ import { type Actor, Audit, type AuditAction, Snapshots } from "../audit/Audit.t
 import { patchedGuardrailPolicy } from "../policies/GuardrailPolicyValidation.ts"
 import { linksOf } from "../services/ServiceLinks.ts"
 import type { Page } from "../store/Paging.ts"
-import { type ColumnValues, lockProject, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
+import { type ColumnValues, lockProject, type StoreFailure } from "../store/Rows.ts"
 import * as KeyList from "./KeyList.ts"
 import { replaceSecret } from "./KeyRotation.ts"
 import { columnsOf, type KeyRow, keyRows, toKey, toKeyOrUnreadable } from "./KeyRows.ts"
@@ -40,13 +41,13 @@ export class Keys extends Context.Service<
   Keys,
   {
     readonly list: (query: KeysQuery) => Effect.Effect<Page<ListedKey, SortedCursor>, StoreFailure>
-    readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
+    readonly get: (id: string) => Effect.Effect<ListedKey, Missing | StoreFailure>
     readonly create: (key: NewKey) => Effect.Effect<MintedKey, SettingsRefused | StoreFailure, Actor>
     /** `update`, `revoke`, `disable` and `enable` do not change a revoked key. */
     readonly update: (
       id: string,
       patch: KeyPatch
-    ) => Effect.Effect<Key, Missing | SettingsRefused | StoreFailure, Actor>
+    ) => Effect.Effect<Key, Missing | SettingsRefused | Refused<"changed_since_read"> | StoreFailure, Actor>
     /** Replaces the secret. The old secret still works for `graceSeconds` seconds. Policy and usage counters stay. */
     readonly rotate: (
       id: string,
@@ -67,11 +68,7 @@ const make = Effect.gen(function* () {
   const links = linksOf(sql, "key")
   const columns = columnsOf(sql)
 
-  const get = Effect.fn("Keys.get")(function* (id: string) {
-    return toKey(
-      yield* orMissing(yield* toStoreFailures(keyRows.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`)))
-    )
-  })
+  const keyList = KeyList.make(sql)
 
   /** Checks that the owner is valid, and locks the project against deletion. */
   const lockOwner = Effect.fnUntraced(function* (owner: OwnerType, projectId: string | null) {
@@ -227,6 +224,7 @@ const make = Effect.gen(function* () {
       "keys:update",
       (before) =>
         Effect.gen(function* () {
+          yield* requireUnchanged(patch.expected_updated_at, before)
           return {
             ...(yield* replaceLinks(before, patch)),
             ...(yield* changeOwnership(before.owner_type, before.project_id, patch)),
@@ -246,8 +244,8 @@ const make = Effect.gen(function* () {
   )
 
   return Keys.of({
-    list: KeyList.make(sql),
-    get,
+    list: keyList.list,
+    get: (id) => Effect.flatMap(keyList.get(id), orMissing),
     create,
     update,
     rotate,

@@ -1,11 +1,18 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
-import { type NewProject, Project, type ProjectPatch, type ProjectsQuery } from "../api/keys/ProjectsApi.ts"
+import {
+  type ListedProject,
+  type NewProject,
+  Project,
+  type ProjectPatch,
+  type ProjectsQuery
+} from "../api/keys/ProjectsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { SortedCursor } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { linksOf } from "../services/ServiceLinks.ts"
 import type { Page } from "../store/Paging.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import { onDuplicate, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { readSortedPage } from "../store/SortedPages.ts"
 import { validateName } from "../store/Validation.ts"
@@ -17,13 +24,17 @@ type NameRefused = Refused<"invalid_project_payload" | "duplicate_project">
 export class Projects extends Context.Service<
   Projects,
   {
-    readonly list: (query: ProjectsQuery) => Effect.Effect<Page<Project, SortedCursor>, StoreFailure>
-    readonly get: (id: string) => Effect.Effect<Project, Missing | StoreFailure>
+    readonly list: (query: ProjectsQuery) => Effect.Effect<Page<ListedProject, SortedCursor>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<ListedProject, Missing | StoreFailure>
     readonly create: (project: NewProject) => Effect.Effect<Project, NameRefused | StoreFailure, Actor>
     readonly update: (
       id: string,
       patch: ProjectPatch
-    ) => Effect.Effect<Project, Missing | NameRefused | Refused<"missing_service"> | StoreFailure, Actor>
+    ) => Effect.Effect<
+      Project,
+      Missing | NameRefused | Refused<"missing_service" | "changed_since_read"> | StoreFailure,
+      Actor
+    >
     /** Also deletes the project's credential mapping, service links and policy layer. Fails while keys refer to it. */
     readonly remove: (id: string) => Effect.Effect<void, Missing | Refused<"project_in_use"> | StoreFailure, Actor>
   }
@@ -39,6 +50,8 @@ const make = Effect.gen(function* () {
   const links = linksOf(sql, "project")
   const columns = sql`id, name, description, owner_email, tags, created_at, updated_at, ${links.names}`
 
+  const listed = sql`${columns}, (SELECT count(*)::int FROM api_keys WHERE project_id = projects.id AND revoked_at IS NULL) AS key_count`
+
   // FOR UPDATE waits for transactions that create keys in this project, and blocks later transactions of this kind.
   const lock = (id: string) =>
     Effect.flatMap(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`), orMissing)
@@ -52,15 +65,15 @@ const make = Effect.gen(function* () {
       return yield* readSortedPage(
         sql,
         { columns: [["name", "text"]], order: "asc", query, cursor, limit },
-        projectRows,
+        listedRows,
         ({ afterCursor, orderAndLimit, sortKey }) =>
-          sql`SELECT ${columns}, ${sortKey} FROM projects WHERE ${sql.and([afterCursor, ...filters])} ${orderAndLimit}`,
+          sql`SELECT ${listed}, ${sortKey} FROM projects WHERE ${sql.and([afterCursor, ...filters])} ${orderAndLimit}`,
         (project) => project
       )
     }, toStoreFailures),
 
     get: Effect.fn("Projects.get")(function* (id) {
-      const project = yield* toStoreFailures(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id}`))
+      const project = yield* toStoreFailures(listedRows.first(sql`SELECT ${listed} FROM projects WHERE id = ${id}`))
       return yield* orMissing(project)
     }),
 
@@ -81,11 +94,15 @@ const make = Effect.gen(function* () {
       })
     }),
 
-    update: Effect.fn("Projects.update")(function* (id, { name: newName, service_names: names, ...labels }) {
+    update: Effect.fn("Projects.update")(function* (
+      id,
+      { expected_updated_at, name: newName, service_names: names, ...labels }
+    ) {
       const name = newName === undefined ? undefined : yield* checkedName(newName)
       const labelsToSet = labelColumns(labels)
       return yield* audit.mutate(function* ({ write }) {
         const before = yield* lock(id)
+        yield* requireUnchanged(expected_updated_at, before)
         if (names !== undefined) yield* links.replace(id, names ?? [])
         const project =
           name === undefined && names === undefined && Object.keys(labelsToSet).length === 0
@@ -143,6 +160,10 @@ const make = Effect.gen(function* () {
 })
 
 const projectRows = storedRows(Project.pipe(Schema.fieldsAssign(rowTimestamps)), { table: "projects", key: ["id"] })
+const listedRows = storedRows(Project.pipe(Schema.fieldsAssign({ ...rowTimestamps, key_count: Schema.Int })), {
+  table: "projects",
+  key: ["id"]
+})
 const snapshots = Snapshots.of(Project)
 
 const orMissing = <A>(project: A | undefined): Effect.Effect<A, Missing> =>

@@ -28,7 +28,7 @@ export const make = (sql: SqlClient.SqlClient) => {
   const columns = sql.literal(`${StoredKeys.columns}, coalesce(k.name, k.key_prefix) AS shown_name, k.last_used_at`)
   const layersWhere = (condition: Fragment, limit: number = maxSharingLayers) =>
     Effect.map(
-      sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${condition} LIMIT ${limit}`,
+      sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE enabled AND ${condition} LIMIT ${limit}`,
       (stored) => new RowReader().read(StoredLayers.table, stored)
     )
 

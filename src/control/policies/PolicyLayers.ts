@@ -11,6 +11,7 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Cursor, isId, isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import { Count, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { patchedGuardrailPolicy } from "./GuardrailPolicyValidation.ts"
 
@@ -23,6 +24,8 @@ export class PolicyLayers extends Context.Service<
   PolicyLayers,
   {
     readonly list: (query: {
+      readonly kind?: PolicyLayer["kind"]
+      readonly scope_id?: string
       readonly limit?: number
       readonly cursor?: Cursor
     }) => Effect.Effect<Page<PolicyLayer>, StoreFailure>
@@ -37,7 +40,7 @@ export class PolicyLayers extends Context.Service<
       patch: PolicyLayerPatch
     ) => Effect.Effect<
       PolicyLayer,
-      Refused<"not_found" | "invalid_guardrail_request" | "guardrail_forbidden"> | StoreFailure,
+      Refused<"not_found" | "invalid_guardrail_request" | "guardrail_forbidden" | "changed_since_read"> | StoreFailure,
       Actor
     >
     readonly remove: (id: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
@@ -55,7 +58,8 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    "id, layer_kind AS kind, scope_id, policy, shared, guardrail_policy, policy_version, created_at, updated_at"
+    `id, layer_kind AS kind, scope_id, enabled, policy, shared, guardrail_policy, policy_version, created_at, updated_at,
+      CASE WHEN layer_kind = 'project' THEN (SELECT name FROM projects WHERE projects.id::text = scope_id) END AS project_name`
   )
 
   /** Validates the scope and returns it as it is stored. */
@@ -81,11 +85,15 @@ const make = Effect.gen(function* () {
   })
 
   return PolicyLayers.of({
-    list: Effect.fn("PolicyLayers.list")(function* ({ cursor, limit = defaultLimit }) {
+    list: Effect.fn("PolicyLayers.list")(function* ({ cursor, kind, limit = defaultLimit, scope_id }) {
       const at = keyset(sql, "policy_layers", cursor)
+      const filters = [
+        ...(kind === undefined ? [] : [sql`layer_kind = ${kind}`]),
+        ...(scope_id === undefined ? [] : [sql`scope_id = ${scope_id}`])
+      ]
       return yield* readPage(
         layerRows,
-        sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${sql.and([at.afterCursor, ...filters])} ORDER BY ${at.order} LIMIT ${limit + 1}`,
         limit,
         toPolicyLayer
       )
@@ -121,9 +129,9 @@ const make = Effect.gen(function* () {
           : patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
         const after = toPolicyLayer(
           yield* layerRows.only(write`
-            INSERT INTO policy_layers (layer_kind, scope_id, policy, shared, guardrail_policy)
-            VALUES (${input.kind}, ${scope}, ${policy}::jsonb, ${shared}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
-            ON CONFLICT (layer_kind, coalesce(scope_id, '')) DO UPDATE SET policy = excluded.policy,
+            INSERT INTO policy_layers (layer_kind, scope_id, enabled, policy, shared, guardrail_policy)
+            VALUES (${input.kind}, ${scope}, ${input.enabled ?? current?.enabled ?? true}, ${policy}::jsonb, ${shared}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
+            ON CONFLICT (layer_kind, coalesce(scope_id, '')) DO UPDATE SET enabled = excluded.enabled, policy = excluded.policy,
               shared = excluded.shared, guardrail_policy = excluded.guardrail_policy, policy_version = policy_layers.policy_version + 1,
               updated_at = now()
             RETURNING ${columns}`)
@@ -142,6 +150,7 @@ const make = Effect.gen(function* () {
       audit.mutate(function* ({ write }) {
         const before = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
         if (before === undefined) return yield* layerNotFound
+        yield* requireUnchanged(patch.expected_updated_at, before)
         const current = toPolicyLayer(before)
         const policy = StoredPolicies.encode(
           patch.policy === null ? neutral : patched(current.policy, patch.policy ?? {})
@@ -152,7 +161,7 @@ const make = Effect.gen(function* () {
         const guardrails = yield* patchedGuardrailPolicy(sql, current.guardrail_policy, patch.guardrail_policy)
         const after = toPolicyLayer(
           yield* layerRows.only(write`
-            UPDATE policy_layers SET policy = ${policy}::jsonb, shared = ${shared}::jsonb,
+            UPDATE policy_layers SET enabled = ${patch.enabled ?? current.enabled}, policy = ${policy}::jsonb, shared = ${shared}::jsonb,
               guardrail_policy = ${JSON.stringify(guardrails)}::jsonb, policy_version = policy_version + 1,
               updated_at = now()
             WHERE id = ${id} RETURNING ${columns}`)
@@ -221,7 +230,8 @@ const invalid = (message: string) => new ControlError("invalid_policy_payload", 
 const isTeam = Schema.is(TeamId)
 const isRoute = Schema.is(PolicyRoute)
 
-const refusedScope = (kind: PolicyLayer["kind"], scope: string | null): string | undefined => {
+/** Says why the kind of layer cannot have the scope. */
+export const refusedScope = (kind: PolicyLayer["kind"], scope: string | null): string | undefined => {
   if (kind === "global") return scope === null ? undefined : "must be null: the global layer applies to everything"
   if (scope === null) return `is required: the layer applies to one ${kind}`
   switch (kind) {

@@ -42,9 +42,10 @@ import {
   sharedLimits
 } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
+import { withProposed } from "./ProposedLayer.ts"
 
 type SimulationRefusal = Refused<
-  "not_found" | "unsupported_route" | "invalid_guardrail_request" | "guardrail_forbidden"
+  "not_found" | "unsupported_route" | "invalid_guardrail_request" | "guardrail_forbidden" | "invalid_policy_payload"
 >
 
 /**
@@ -122,7 +123,8 @@ const make = Effect.gen(function* () {
     const bodyFacts = parsedFacts !== undefined && Result.isSuccess(parsedFacts) ? parsedFacts.success : Facts.noFacts
     const facts = Facts.withTarget(bodyFacts, target)
 
-    const layers = yield* policyState.layers
+    const storedLayers = yield* policyState.layers
+    const layers = input.layer == null ? storedLayers : yield* withProposed(sql, storedLayers, input.layer)
     const ownPolicy = yield* ownLayer(key?.ownLayer, input)
     const owner = key && StoredKeys.ownerOf(key)
     const scope = { projectId: owner?.projectId, teamId: input.team_id ?? owner?.teamId, route: target.route }

@@ -15,8 +15,9 @@ export const make = (sql: SqlClient.SqlClient) => ({
       (row) => row && StoredKeys.keyOf(row)
     ),
 
-  layers: Effect.map(sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`, (stored) =>
-    indexLayers(new RowReader().read(StoredLayers.table, stored))
+  layers: Effect.map(
+    sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE enabled`,
+    (stored) => indexLayers(new RowReader().read(StoredLayers.table, stored))
   ),
 
   /** Returns the layers of an owner, without the layers of routes and models. */
@@ -55,7 +56,7 @@ const readPrices = <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>
 
 const layersForOwners = (sql: SqlClient.SqlClient, owners: ReadonlyArray<OwnerScope>) =>
   Effect.map(
-    sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
+    sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE enabled AND ${sql.or([
       sql`layer_kind = 'global'`,
       sql`(layer_kind = 'project' AND scope_id = ANY(${idsOf(owners, ({ projectId }) => projectId)}::text[]))`,
       sql`(layer_kind = 'team' AND scope_id = ANY(${idsOf(owners, ({ teamId }) => teamId)}::text[]))`,

@@ -133,7 +133,7 @@ export const load = Effect.gen(function* () {
     yield* sql<RowColumns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails,
       body_policies, ownership, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams
       FROM upstream_passthrough_settings`
-  const layers = yield* sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`
+  const layers = yield* sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE enabled`
   const upstreams = new Map<ServedFamilies, UpstreamProvider | "unreadable">()
   for (const { provider, serves } of reader.read(providerTable, providers)) {
     upstreams.set(serves, provider === "unreadable" ? provider : yield* unseal(provider))

@@ -39,7 +39,7 @@ suite("Keys", (it) => {
       assert.deepStrictEqual(row?.["key_hash"], new Uint8Array(createHash("sha256").update(raw).digest()))
       assert.strictEqual(row?.["key_prefix"], raw.slice(0, 16))
       const shown = yield* call("GET", `${keys}/${idOf(made, "key")}`)
-      assert.deepStrictEqual(shown.json, at(made, "key"))
+      assert.deepInclude(shown.json, at(made, "key"))
       assert.notInclude(shown.text, raw)
     })
   )

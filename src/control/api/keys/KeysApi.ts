@@ -6,6 +6,7 @@ import { KeyPreset } from "../../../policy/KeyPreset.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import {
+  expectedUpdate,
   Id,
   NextSortedCursor,
   orUnreadable,
@@ -73,7 +74,11 @@ const settings = {
 export const NewKey = Schema.Struct({ ...settings, preset: Schema.optionalKey(Schema.NullOr(KeyPreset)) })
 export type NewKey = typeof NewKey.Type
 
-export const KeyPatch = Schema.Struct({ ...settings, disabled: Schema.optionalKey(Schema.Boolean) })
+export const KeyPatch = Schema.Struct({
+  ...settings,
+  disabled: Schema.optionalKey(Schema.Boolean),
+  ...expectedUpdate
+})
 export type KeyPatch = typeof KeyPatch.Type
 
 /** The only response that contains the raw key. */
@@ -87,15 +92,24 @@ export const KeyRotation = Schema.Struct({
   grace_seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxGraceSeconds })))
 })
 
-/** `spend_this_month_usd` is the cost of the key's requests since the month began (UTC), five minutes behind. */
-const ListedKey = Key.pipe(Schema.fieldsAssign({ spend_this_month_usd: Schema.Finite })).annotate({
-  identifier: "ListedKey"
-})
-export type ListedKey = typeof ListedKey.Type
-
 /** The state of a key. A key that is revoked, disabled and expired is `revoked`; one that is disabled and expired, `disabled`. */
 export const KeyStateName = Schema.Literals(["active", "disabled", "expired", "revoked"])
 export type KeyStateName = typeof KeyStateName.Type
+
+/** A key with what people want to know of it. */
+const ListedKey = Key.pipe(
+  Schema.fieldsAssign({
+    state: KeyStateName,
+    /** Why the key cannot be used, in a sentence. */
+    state_reason: Schema.NullOr(Schema.String),
+    project_name: Schema.NullOr(Schema.String),
+    /** The cost of the key's requests since the month began (UTC), five minutes behind. */
+    spend_this_month_usd: Schema.Finite,
+    /** The lowest monthly budget of the key and of the layers above it. It counts the requests of the key alone. */
+    monthly_budget_usd: Schema.NullOr(Schema.Finite)
+  })
+).annotate({ identifier: "ListedKey" })
+export type ListedKey = typeof ListedKey.Type
 
 export const KeySort = Schema.Literals(["created_at", "last_used_at", "expires_at", "spend"])
 export type KeySort = typeof KeySort.Type
@@ -160,7 +174,7 @@ export const KeysApi = HttpApiGroup.make("keys")
         "`q` finds keys whose name, prefix, `owner_email` and tags have words that begin with each of its words. Other filters are exact matches. The list starts with the newest (`created_at`), the latest used (`last_used_at`), the next to expire (`expires_at`) or the dearest of this month (`spend`), unless `sort_order` reverses it. With `near_limit=true` a page looks at `limit` keys and has those of them that have used 80 % or more of a limit of a day or month."
       )
       .annotateMerge(skipsUnreadable),
-    HttpApiEndpoint.get("get", "/:id", { params, success: Key }).annotateMerge(
+    HttpApiEndpoint.get("get", "/:id", { params, success: ListedKey }).annotateMerge(
       operation("Show a key", "operators:manage")
     ),
     // The caller needs one of these scopes. The handler then checks the scope that each changed field requires.
@@ -173,7 +187,8 @@ export const KeysApi = HttpApiGroup.make("keys")
         "missing_project",
         "missing_service",
         "invalid_guardrail_request",
-        "guardrail_forbidden"
+        "guardrail_forbidden",
+        "changed_since_read"
       )
     })
       .annotateMerge(operation("Change a key", "keys:disable", "policies:update"))

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { Id, NextSortedCursor, PageLimit, SortedCursor, timestamps } from "../schema/Fields.ts"
+import { expectedUpdate, Id, NextSortedCursor, PageLimit, SortedCursor, timestamps } from "../schema/Fields.ts"
 import { labelInputs, labels, SearchText, Tag } from "../schema/Labels.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 import { ServiceNames } from "../services/ServicesApi.ts"
@@ -17,6 +17,14 @@ export const Project = Schema.Struct({
 }).annotate({ identifier: "Project" })
 export type Project = typeof Project.Type
 
+const ListedProject = Project.pipe(
+  Schema.fieldsAssign({
+    /** The keys of the project that are not revoked. */
+    key_count: Schema.Int
+  })
+).annotate({ identifier: "ListedProject" })
+export type ListedProject = typeof ListedProject.Type
+
 export const NewProject = Schema.Struct({ name: Schema.String, ...labelInputs })
 export type NewProject = typeof NewProject.Type
 
@@ -24,7 +32,8 @@ export const ProjectPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
   ...labelInputs,
   /** Replaces the whole list of services. `null` empties the list. */
-  service_names: Schema.optionalKey(Schema.NullOr(ServiceNames))
+  service_names: Schema.optionalKey(Schema.NullOr(ServiceNames)),
+  ...expectedUpdate
 })
 export type ProjectPatch = typeof ProjectPatch.Type
 
@@ -54,7 +63,7 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       .annotateMerge(bodyExample({ name: "search", owner_email: "ada@example.com", tags: ["web"] })),
     HttpApiEndpoint.get("list", "/", {
       query: ProjectsQuery,
-      success: HttpApiSchema.WithHeaders(Schema.Array(Project), NextSortedCursor)
+      success: HttpApiSchema.WithHeaders(Schema.Array(ListedProject), NextSortedCursor)
     })
       .annotateMerge(skipsUnreadable)
       .annotateMerge(operation("Find and list projects, by name", "usage:read"))
@@ -64,14 +73,20 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       ),
     HttpApiEndpoint.get("get", "/:id", {
       params,
-      success: Project,
+      success: ListedProject,
       error: refusals("missing_project")
     }).annotateMerge(operation("Show a project", "operators:manage")),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: ProjectPatch,
       success: Project,
-      error: refusals("missing_project", "missing_service", "invalid_project_payload", "duplicate_project")
+      error: refusals(
+        "missing_project",
+        "missing_service",
+        "invalid_project_payload",
+        "duplicate_project",
+        "changed_since_read"
+      )
     })
       .annotateMerge(operation("Change a project", "settings:update"))
       .annotate(OpenApi.Description, "`service_names` replaces the whole list of services."),

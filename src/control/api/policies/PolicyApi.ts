@@ -13,6 +13,14 @@ import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { Id, Timestamp } from "../schema/Fields.ts"
 import { operation } from "../schema/Security.ts"
+import {
+  EffectivePolicyQuery,
+  PolicyFields,
+  PolicyImpact,
+  PolicyProposal,
+  ShownEffectivePolicy
+} from "./EffectivePolicies.ts"
+import { PolicyLayerUpsert } from "./PolicyLayersApi.ts"
 
 const orNull = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
@@ -37,7 +45,9 @@ export const Simulation = Schema.Struct({
   estimated_cost_usd: orNull(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))),
   preset: orNull(KeyPreset),
   policy: orNull(KeyPolicyInput),
-  guardrail_policy: orNull(GuardrailPolicyPatch)
+  guardrail_policy: orNull(GuardrailPolicyPatch),
+  /** Decides as if this layer were set. With `enabled: false`, as if it were removed. */
+  layer: orNull(PolicyLayerUpsert)
 })
 export type Simulation = typeof Simulation.Type
 
@@ -162,7 +172,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
     HttpApiEndpoint.post("simulate", "/simulate", {
       payload: Simulation,
       success: SimulationResult,
-      error: refusals("unsupported_route", "invalid_guardrail_request", "guardrail_forbidden")
+      error: refusals("unsupported_route", "invalid_guardrail_request", "guardrail_forbidden", "invalid_policy_payload")
     })
       .annotateMerge(operation("Show the decision on a hypothetical request", "policies:update"))
       .annotate(
@@ -174,6 +184,36 @@ export const PolicyApi = HttpApiGroup.make("policy")
           path: "/v1/chat/completions",
           body: { model: "gpt-5", messages: [{ role: "user", content: "hello" }] },
           preset: "developer"
+        })
+      ),
+    HttpApiEndpoint.get("fields", "/fields", { success: PolicyFields }).annotateMerge(
+      operation("Describe the fields of policies", "keys:create", "policies:update", "operators:manage", "usage:read")
+    ),
+    HttpApiEndpoint.get("effective", "/effective", {
+      query: EffectivePolicyQuery,
+      success: ShownEffectivePolicy,
+      error: refusals("missing_project")
+    })
+      .annotateMerge(
+        operation("Show the policy in force, and which layers set it", "operators:manage", "policies:update")
+      )
+      .annotate(
+        OpenApi.Description,
+        "The policy of the requests of a key, or of those of a project or team; with `route` and `model`, of these requests alone. Each field has the layers that set it."
+      ),
+    HttpApiEndpoint.post("impact", "/impact", {
+      payload: PolicyProposal,
+      success: PolicyImpact,
+      error: refusals("invalid_request", "invalid_policy_payload", "invalid_guardrail_request", "guardrail_forbidden")
+    })
+      .annotateMerge(operation("Show whom a change of a policy would hit", "policies:update"))
+      .annotate(
+        OpenApi.Description,
+        "A dry run: changes nothing. Takes a policy layer, or the policy of a key, and returns for the keys under it what each would gain and lose. It looks at the keys that were used last."
+      )
+      .annotateMerge(
+        bodyExample({
+          layer: { kind: "team", scope_id: "blue", policy: { rpm_limit: 30, allowed_models: ["gpt-5*"] } }
         })
       ),
     HttpApiEndpoint.get("presets", "/presets", { success: Schema.Array(Preset) }).annotateMerge(

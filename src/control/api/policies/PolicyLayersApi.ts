@@ -6,7 +6,7 @@ import { LayerKind } from "../../../policy/PolicyLayer.ts"
 import { SharedLimits, SharedLimitsPatch } from "../../../policy/SharedLimits.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { Cursor, Id, NextCursor, PageLimit, timestamps } from "../schema/Fields.ts"
+import { Cursor, expectedUpdate, Id, NextCursor, PageLimit, timestamps } from "../schema/Fields.ts"
 import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 /** A policy for all keys, for the keys of a project or team, or for the requests to a route or for a model. */
@@ -15,6 +15,10 @@ export const PolicyLayer = Schema.Struct({
   kind: LayerKind,
   /** The id of a project, the name of a team or model, or a route. It is `null` for the global layer. */
   scope_id: Schema.NullOr(Schema.String),
+  /** The name of the project of a layer for a project. Other layers have none. */
+  project_name: Schema.NullOr(Schema.String),
+  /** A layer that is not enabled keeps its settings and restricts nothing. */
+  enabled: Schema.Boolean,
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
   shared: SharedLimits,
   guardrail_policy: GuardrailPolicy,
@@ -36,6 +40,8 @@ const Shared = SharedLimitsPatch.annotate({
 export const PolicyLayerUpsert = Schema.Struct({
   kind: LayerKind,
   scope_id: Schema.optionalKey(Schema.NullOr(LayerScopeId)),
+  /** A new layer is enabled unless this is false. */
+  enabled: Schema.optionalKey(Schema.Boolean),
   policy: Schema.optionalKey(Schema.NullOr(KeyPolicyInput)),
   shared: Schema.optionalKey(Schema.NullOr(Shared)),
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
@@ -43,7 +49,9 @@ export const PolicyLayerUpsert = Schema.Struct({
 export type PolicyLayerUpsert = typeof PolicyLayerUpsert.Type
 
 /** Present fields replace the stored fields. Absent fields stay unchanged. `null` resets all fields of an object. */
-export const PolicyLayerPatch = PolicyLayerUpsert.mapFields(Struct.omit(["kind", "scope_id"]))
+export const PolicyLayerPatch = PolicyLayerUpsert.mapFields(Struct.omit(["kind", "scope_id"])).pipe(
+  Schema.fieldsAssign(expectedUpdate)
+)
 export type PolicyLayerPatch = typeof PolicyLayerPatch.Type
 
 const params = { id: Id }
@@ -55,7 +63,12 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
   )
   .add(
     HttpApiEndpoint.get("list", "/", {
-      query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
+      query: {
+        kind: Schema.optionalKey(LayerKind),
+        scope_id: Schema.optionalKey(LayerScopeId),
+        limit: Schema.optionalKey(PageLimit),
+        cursor: Schema.optionalKey(Cursor)
+      },
       success: HttpApiSchema.WithHeaders(Schema.Array(PolicyLayer), NextCursor)
     })
       .annotate(OpenApi.Summary, "List policy layers")
@@ -82,7 +95,7 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
       params,
       payload: PolicyLayerPatch,
       success: PolicyLayer,
-      error: refusals("invalid_guardrail_request", "guardrail_forbidden")
+      error: refusals("invalid_guardrail_request", "guardrail_forbidden", "changed_since_read")
     })
       .annotate(OpenApi.Summary, "Change a policy layer")
       .annotate(

@@ -53,6 +53,7 @@ export const statusOf = {
   operator_token_not_active: 409,
   last_operator_token: 409,
   too_many_operator_tokens: 409,
+  changed_since_read: 409,
   configuration_changed: 409,
   incomplete_service: 409,
   service_openapi_changed: 409,

@@ -123,6 +123,14 @@ export type SortOrder = typeof SortOrder.Type
 
 export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 
+/** Refuses a change if somebody else changed the object since the caller read it. */
+export const expectedUpdate = {
+  expected_updated_at: Schema.optionalKey(Timestamp).annotate({
+    description:
+      "The `updated_at` of the object as you read it. If the object has another one by now, nothing changes, and the response is 409 `changed_since_read`."
+  })
+}
+
 /** The schema only describes the range. The service checks the value, because it has its own error code. */
 export const upTo = (maximum: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${maximum}.` })
 

@@ -29,7 +29,7 @@ export const layer = HttpApiBuilder.group(
 )
 
 /** Moving a key to another project also requires `keys:create`, because the key then uses that project's budget. */
-const requirePatchScopes = ({ disabled, ...rest }: KeyPatch) => {
+const requirePatchScopes = ({ disabled, expected_updated_at: _, ...rest }: KeyPatch) => {
   const changesOwner = rest.owner_type !== undefined || rest.project_id !== undefined
   return requireAllScopes([
     ...(disabled === undefined ? [] : ["keys:disable" as const]),
