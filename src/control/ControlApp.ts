@@ -61,6 +61,7 @@ import { RaiseRequests } from "./limits/RaiseRequests.ts"
 import * as LiveConfiguration from "./live/LiveConfiguration.ts"
 import * as Authentication from "./operators/Authentication.ts"
 import { AuthSettings } from "./operators/AuthSettings.ts"
+import { OperatorSessions } from "./operators/OperatorSessions.ts"
 import { OperatorTokens } from "./operators/OperatorTokens.ts"
 import { EffectivePolicies } from "./policies/EffectivePolicies.ts"
 import { GuardrailExecutions } from "./policies/GuardrailExecutions.ts"
@@ -148,7 +149,11 @@ const stores = Layer.mergeAll(
   DebugBundles.layer,
   Find.layer,
   SystemFacts.layer,
-  SignIn.layer.pipe(Layer.provideMerge(Layer.mergeAll(OperatorTokens.layer, PresentedKeys.layer, Sessions.layer))),
+  SignIn.layer.pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(OperatorTokens.layer, OperatorSessions.layer, PresentedKeys.layer, Sessions.layer)
+    )
+  ),
   OidcSignIn.layer,
   UpstreamUiLinks.layer.pipe(Layer.provide(UpstreamUiSessions.layer))
 ).pipe(Layer.provideMerge(configuration), Layer.provide([BoundedQueries.layer, Audit.layer]))
@@ -158,6 +163,7 @@ const handlers = Layer.mergeAll(
   LiveHandlers.layer,
   OperatorTokensHandlers.ownToken,
   OperatorTokensHandlers.allTokens,
+  OperatorTokensHandlers.sessions,
   ProjectsHandlers.layer,
   KeysHandlers.layer,
   PolicyLayersHandlers.layer,

@@ -10,7 +10,7 @@ import { ProjectsApi } from "./keys/ProjectsApi.ts"
 import { LiveApi } from "./LiveApi.ts"
 import { LimitsApi } from "./limits/LimitsApi.ts"
 import { OperationalApi, ProbesApi } from "./OperationalApi.ts"
-import { OperatorTokenApi, OperatorTokensApi } from "./OperatorTokenApi.ts"
+import { OperatorSessionsApi, OperatorTokenApi, OperatorTokensApi } from "./OperatorTokenApi.ts"
 import { GuardrailsApi } from "./policies/GuardrailsApi.ts"
 import { KeyGuardrailsApi } from "./policies/KeyGuardrailsApi.ts"
 import { PolicyApi } from "./policies/PolicyApi.ts"
@@ -35,6 +35,7 @@ import { UsageApi } from "./usage/UsageApi.ts"
 type OperatorGroups =
   | typeof OperatorTokenApi
   | typeof OperatorTokensApi
+  | typeof OperatorSessionsApi
   | typeof ProjectsApi
   | typeof KeysApi
   | typeof PolicyLayersApi
@@ -91,6 +92,7 @@ const OperatorApi = HttpApi.make("operator")
   .add(
     OperatorTokenApi,
     OperatorTokensApi,
+    OperatorSessionsApi,
     ProjectsApi,
     KeysApi,
     PolicyLayersApi,

@@ -14,6 +14,8 @@ export const OperatorToken = Schema.Struct({
   id: Id,
   name: Schema.String,
   token_prefix: Schema.String,
+  /** `person`: stands for somebody who signs in at the identity provider. Nobody has the secret of such a token. */
+  kind: Schema.Literals(["token", "person"]),
   roles: Schema.Array(Schema.String),
   scopes: Schema.Array(Scope),
   disabled: Schema.Boolean,
@@ -23,6 +25,17 @@ export const OperatorToken = Schema.Struct({
   ...timestamps
 })
 export type OperatorToken = typeof OperatorToken.Type
+
+const ListedOperatorToken = OperatorToken.pipe(
+  Schema.fieldsAssign({
+    active: Schema.Boolean,
+    /** True of the token that authenticates this request. */
+    is_caller: Schema.Boolean,
+    /** The number of browsers that are signed in with it. */
+    session_count: Schema.Int
+  })
+).annotate({ identifier: "ListedOperatorToken" })
+export type ListedOperatorToken = typeof ListedOperatorToken.Type
 
 /** The only response that contains the raw token. */
 export const MintedToken = Schema.Struct({ token: OperatorToken, raw_token: Schema.RedactedFromValue(Schema.String) })
@@ -53,13 +66,46 @@ export const OperatorTokenApi = HttpApiGroup.make("operator-token")
 
 const params = { id: Id }
 
+/** A browser that is signed in with an operator token. */
+export const OperatorSession = Schema.Struct({
+  id: Id,
+  token_id: Id,
+  token_name: Schema.String,
+  created_at: Timestamp,
+  used_at: Timestamp,
+  /** Each use extends the session. */
+  expires_at: Timestamp
+}).annotate({ identifier: "OperatorSession" })
+export type OperatorSession = typeof OperatorSession.Type
+
+export const OperatorSessionsApi = HttpApiGroup.make("operator-sessions")
+  .annotate(OpenApi.Description, "Browsers that are signed in with operator tokens.")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
+      success: HttpApiSchema.WithHeaders(Schema.Array(OperatorSession), NextCursor)
+    }).annotate(OpenApi.Summary, "List sessions of operators, newest first"),
+    HttpApiEndpoint.delete("end", "/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: refusals("insufficient_operator_scope")
+    })
+      .annotate(OpenApi.Summary, "End a session of an operator")
+      .annotate(
+        OpenApi.Description,
+        "The browser has to sign in again. Requires the scopes of the session's token, as revoking the token does."
+      )
+  )
+  .annotateEndpointsMerge(requires("operators:manage"))
+  .prefix("/operator-sessions")
+
 /** A token can create or rotate another token only if it has all scopes of that token. */
 export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
   .annotate(OpenApi.Description, "All operator tokens. A token can create only tokens whose scopes it has itself.")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
-      success: HttpApiSchema.WithHeaders(Schema.Array(OperatorToken), NextCursor)
+      success: HttpApiSchema.WithHeaders(Schema.Array(ListedOperatorToken), NextCursor)
     })
       .annotate(OpenApi.Summary, "List operator tokens")
       .annotateMerge(skipsUnreadable),
@@ -71,6 +117,9 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
       .annotate(OpenApi.Summary, "Create an operator token")
       .annotate(OpenApi.Description, "The response contains the raw token, which is never shown again.")
       .annotateMerge(bodyExample({ name: "dashboards", scopes: ["usage:read"] })),
+    HttpApiEndpoint.get("scopes", "/scopes", {
+      success: Schema.Array(Schema.Struct({ scope: Scope, help: Schema.String }))
+    }).annotate(OpenApi.Summary, "List the scopes that tokens can have"),
     HttpApiEndpoint.get("get", "/:id", { params, success: OperatorToken }).annotate(
       OpenApi.Summary,
       "Show an operator token"

@@ -102,7 +102,7 @@ export type AuditAction =
   | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
   | { readonly target: "policy"; readonly action: "policies:simulate" }
   | { readonly target: "tasks"; readonly action: "tasks:operate" }
-  | { readonly target: "session"; readonly action: "sessions:sign_in" | "sessions:sign_out" }
+  | { readonly target: "session"; readonly action: "sessions:sign_in" | "sessions:sign_out" | "sessions:end" }
 
 /** An object before and after a change. A schema of the API encodes both, so they contain no secret. */
 export class Snapshots {

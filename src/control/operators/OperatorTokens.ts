@@ -2,7 +2,12 @@ import { Context, Data, DateTime, Effect, Function, Layer, Option, Redacted, Run
 import type { SqlClient, SqlError } from "effect/sql"
 import { Database } from "../../services/Database.ts"
 import * as Secret from "../../state/Secret.ts"
-import { type MintedToken, type NewOperatorToken, OperatorToken } from "../api/OperatorTokenApi.ts"
+import {
+  type ListedOperatorToken,
+  type MintedToken,
+  type NewOperatorToken,
+  OperatorToken
+} from "../api/OperatorTokenApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Cursor, isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { allows, Operator, Scope } from "../api/schema/Security.ts"
@@ -76,7 +81,7 @@ export class OperatorTokens extends Context.Service<
     readonly list: (query: {
       readonly limit?: number
       readonly cursor?: Cursor
-    }) => Effect.Effect<Page<OperatorToken>, StoreFailure>
+    }) => Effect.Effect<Page<ListedOperatorToken>, StoreFailure, Operator>
     readonly get: (id: string) => Effect.Effect<OperatorToken, Refused<"not_found"> | StoreFailure>
     readonly create: (
       token: NewOperatorToken
@@ -113,7 +118,8 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    "id, name, token_prefix, roles, scopes, disabled, revoked_at, expires_at, last_used_at, created_at, updated_at"
+    `id, name, token_prefix, roles, scopes, disabled, revoked_at, expires_at, last_used_at, created_at, updated_at,
+      CASE WHEN identity_hash IS NULL THEN 'token' ELSE 'person' END AS kind`
   )
   const tokenIsActive = activeCondition(sql)
   const tokenIsUsable = usableCondition(sql)
@@ -261,9 +267,12 @@ const make = Effect.gen(function* () {
     }, toStoreFailures),
     list: Effect.fn("OperatorTokens.list")(function* ({ cursor, limit = defaultLimit }) {
       const at = keyset(sql, "operator_tokens", cursor)
+      const { tokenId } = yield* Operator
       return yield* readPage(
-        tokenRows,
-        sql`SELECT ${columns}, ${at.micros} FROM operator_tokens WHERE ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        listedRows,
+        sql`SELECT ${columns}, ${tokenIsActive} AS active, coalesce(id = ${tokenId}, false) AS is_caller,
+          (SELECT count(*)::int FROM operator_sessions WHERE token_id = operator_tokens.id AND secret_hash = token_hash
+            AND operator_sessions.expires_at > now()) AS session_count, ${at.micros} FROM operator_tokens WHERE ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1}`,
         limit,
         Function.identity
       )
@@ -277,7 +286,7 @@ const make = Effect.gen(function* () {
 })
 
 /** The calling token needs all of `scopes`. It could otherwise create or revoke a more powerful token. */
-const requireScopes = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
+export const requireScopes = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
   const operator = yield* Operator
   const missing = scopes.filter((scope) => !allows(operator.scopes, [scope]))
   if (missing.length > 0) {
@@ -302,6 +311,10 @@ const Row = OperatorToken.pipe(
   Schema.fieldsAssign({ ...rowTimestamps, revoked_at: Time, expires_at: Time, last_used_at: Time })
 )
 const tokenRows = storedRows(Row, { table: "operator_tokens", key: ["id"] })
+const listedRows = storedRows(
+  Row.pipe(Schema.fieldsAssign({ active: Schema.Boolean, is_caller: Schema.Boolean, session_count: Schema.Int })),
+  { table: "operator_tokens", key: ["id"] }
+)
 const countRows = computedRows(Schema.Struct({ n: Count }))
 const snapshots = Snapshots.of(OperatorToken)
 

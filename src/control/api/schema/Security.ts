@@ -23,6 +23,25 @@ export const Scope = Schema.Literals([
 ])
 export type Scope = typeof Scope.Type
 
+/** What each scope allows, in a sentence for people. */
+export const scopeHelp: Readonly<Record<Scope, string>> = {
+  "keys:create": "Create keys, and move keys to another project.",
+  "keys:disable": "Disable, enable and revoke keys.",
+  "keys:rotate": "Give keys new secrets.",
+  "policies:update": "Change the policies of keys and layers, limits and routes, and try policies out.",
+  "guardrails:update": "Change the catalogue of guardrails.",
+  "usage:read": "See requests, usage, limits, routes, upstreams and services.",
+  "usage:export": "Export requests.",
+  "providers:update": "Change upstreams and their credentials, and check their health.",
+  "services:update": "Change and import services.",
+  "settings:update": "Change projects, prices, the identity provider and other settings.",
+  "operators:manage": "See keys, projects and operators, and make, rotate and revoke operator tokens.",
+  "audit:read": "See who changed what, and verify the audit log.",
+  "tasks:read": "See tasks, queues, workers and dead letters.",
+  "tasks:operate": "Cancel tasks, pause queues, and edit, archive and replay dead letters.",
+  "*": "Everything, also what no other scope allows: apply a whole configuration."
+}
+
 /** The caller needs at least one of these scopes. If the list is empty, the caller needs `*`. */
 export const RequiredScopes = Context.Reference<ReadonlyArray<Scope>>("svc/control/RequiredScopes", {
   defaultValue: () => []
