@@ -98,6 +98,8 @@ export const useApiWrite = <M extends Exclude<Method, "GET">, P extends PathOf<M
   const client = useQueryClient()
   return useMutation<ResponseOf<M, P>, ApiError, Request<M, P>>({
     mutationFn: (request) => call(method, path, request),
+    // a response may have a secret, which must not stay in the memory of the page
+    gcTime: 0,
     onSuccess: () => Promise.all(stale.map((read) => client.invalidateQueries({ queryKey: [read] })))
   })
 }

@@ -1,0 +1,81 @@
+import { Stack } from "@mantine/core"
+import { type ReactNode, useEffect, useEffectEvent, useState } from "react"
+import type { ApiError } from "../../api/ApiError.ts"
+import { FieldDiff } from "../words/FieldDiff.tsx"
+import { When } from "../words/When.tsx"
+import { ChangeDialog } from "./ChangeDialog.tsx"
+import styles from "./GuardedChange.module.css"
+
+export type FlatFields = Readonly<Record<string, unknown>>
+
+interface Props<Entity extends { readonly updated_at: string }> {
+  readonly title: string
+  readonly action: string
+  /** What the person saw when the change began. */
+  readonly base: Entity
+  /** Reads it again, once the server says that somebody else has changed it. */
+  readonly reread: () => Promise<Entity | undefined>
+  /** The fields of the entity that the change is about, by the API's names. */
+  readonly fieldsOf: (entity: Entity) => FlatFields
+  /** Only the fields that change. */
+  readonly changes: FlatFields
+  readonly isBusy: boolean
+  readonly error: ApiError | null
+  readonly onConfirm: (expectedUpdatedAt: string) => void
+  readonly onClose: () => void
+  /** Whom it hits. */
+  readonly children?: ReactNode
+}
+
+export const changedMeanwhile = "changed_since_read"
+
+/** Shows the difference before it is made. If somebody else was faster, it shows both versions, and asks again. */
+export const GuardedChange = <Entity extends { readonly updated_at: string }>(props: Props<Entity>) => {
+  const { action, base, changes, children, error, fieldsOf, isBusy, onClose, onConfirm, reread, title } = props
+  const [latest, setLatest] = useState<Entity>()
+  const [sentAt, setSentAt] = useState<string>()
+  const current = latest ?? base
+  const isConflict = error?.code === changedMeanwhile
+  const isUnread = isConflict && sentAt === current.updated_at
+  const theirs = latest === undefined ? undefined : fieldsOf(latest)
+  const readTheirs = useEffectEvent(() => void reread().then((entity) => setLatest(entity)))
+  useEffect(() => {
+    if (isUnread) readTheirs()
+  }, [isUnread])
+  const confirm = () => {
+    setSentAt(current.updated_at)
+    onConfirm(current.updated_at)
+  }
+  return (
+    <ChangeDialog
+      title={title}
+      action={theirs === undefined ? action : "Apply mine to the new version"}
+      isBusy={isBusy || isUnread}
+      error={isConflict ? null : error}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      {theirs === undefined ? (
+        <FieldDiff before={pick(fieldsOf(base), changes)} after={changes} />
+      ) : (
+        <Stack gap="sm">
+          <p role="status">
+            Somebody else changed this <When at={latest?.updated_at} />, after you had begun.
+          </p>
+          <section className={styles.version}>
+            <h3>What they changed</h3>
+            <FieldDiff before={fieldsOf(base)} after={theirs} />
+          </section>
+          <section className={styles.version}>
+            <h3>What yours would change now</h3>
+            <FieldDiff before={pick(theirs, changes)} after={changes} />
+          </section>
+        </Stack>
+      )}
+      {children}
+    </ChangeDialog>
+  )
+}
+
+const pick = (fields: FlatFields, names: FlatFields): FlatFields =>
+  Object.fromEntries(Object.keys(names).map((name) => [name, fields[name]]))

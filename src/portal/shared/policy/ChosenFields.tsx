@@ -1,0 +1,55 @@
+import { CloseButton, Group, Select, Stack } from "@mantine/core"
+import styles from "./ChosenFields.module.css"
+import { fieldText, groupsOf, type PolicyValues, usePolicyFields } from "./fields.ts"
+import { PolicyFieldInput } from "./PolicyFieldInput.tsx"
+
+interface Props {
+  /** What is in force. */
+  readonly before: PolicyValues
+  readonly changes: PolicyValues
+  readonly onChange: (changes: PolicyValues) => void
+}
+
+/** A few fields of a policy: one is chosen, and then its value is given. */
+export const ChosenFields = ({ before, changes, onChange }: Props) => {
+  const fields = usePolicyFields().data?.fields ?? []
+  const chosen = fields.filter(({ field }) => field in changes)
+  const valueNow = (name: string) => before[name] ?? fields.find(({ field }) => field === name)?.unrestricted ?? null
+  return (
+    <Stack gap="sm">
+      {chosen.map((field) => (
+        <div key={field.field} className={styles.field}>
+          <div className={styles.input}>
+            <PolicyFieldInput
+              field={field}
+              value={changes[field.field]}
+              onChange={(value) => onChange({ ...changes, [field.field]: value })}
+            />
+            <span className={styles.now}>now: {fieldText(field, valueNow(field.field))}</span>
+          </div>
+          <CloseButton
+            aria-label={`Leave ${field.field} as it is`}
+            onClick={() => {
+              const { [field.field]: _, ...others } = changes
+              onChange(others)
+            }}
+          />
+        </div>
+      ))}
+      <Group>
+        <Select
+          aria-label="Change a field"
+          placeholder="Change a field…"
+          data={groupsOf(fields).map(({ fields: some, label }) => ({
+            group: label,
+            items: some.map(({ field }) => field).filter((name) => !(name in changes))
+          }))}
+          value={null}
+          onChange={(name) => name !== null && onChange({ ...changes, [name]: valueNow(name) })}
+          searchable
+          w={280}
+        />
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,81 @@
+import { JsonInput, MultiSelect, Stack } from "@mantine/core"
+import { useState } from "react"
+import type { FieldError } from "../../api/ApiError.ts"
+import { useApi } from "../../api/queries.ts"
+import { ErrorNote } from "../page/ErrorNote.tsx"
+
+export interface GuardrailValues {
+  readonly mandatory_guardrails?: ReadonlyArray<string>
+  readonly optional_guardrails?: ReadonlyArray<string>
+  readonly forbidden_guardrails?: ReadonlyArray<string>
+  readonly guardrail_config_overrides?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
+interface Props {
+  readonly values: GuardrailValues
+  readonly onChange: (values: GuardrailValues) => void
+  readonly errors?: ReadonlyArray<FieldError>
+}
+
+const lists = [
+  ["mandatory_guardrails", "They check every request."],
+  ["optional_guardrails", "Requests may ask for them."],
+  ["forbidden_guardrails", "They check no request, also those that are on by default."]
+] as const
+
+const isOverrides = (value: unknown): value is NonNullable<GuardrailValues["guardrail_config_overrides"]> =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.values(value).every((one) => typeof one === "object" && one !== null && !Array.isArray(one))
+
+/** Which guardrails check the requests, and how they are configured. */
+export const GuardrailForm = ({ errors = [], onChange, values }: Props) => {
+  const catalogue = useApi("/admin-ui/admin/guardrails", {})
+  const [overrides, setOverrides] = useState(() => JSON.stringify(values.guardrail_config_overrides ?? {}, null, 2))
+  const [isWrong, setWrong] = useState(false)
+  const names = catalogue.data?.guardrails.map(({ name }) => name) ?? []
+  const error = errors.find(({ field }) => field.startsWith("guardrail"))?.message
+  const changeOverrides = (text: string) => {
+    setOverrides(text)
+    const parsed = parsedJson(text === "" ? "{}" : text)
+    setWrong(!isOverrides(parsed))
+    if (isOverrides(parsed)) onChange({ ...values, guardrail_config_overrides: parsed })
+  }
+  return (
+    <Stack gap="sm">
+      {catalogue.error !== null && <ErrorNote error={catalogue.error} onRetry={() => void catalogue.refetch()} />}
+      {lists.map(([name, help], place) => (
+        <MultiSelect
+          key={name}
+          label={<code>{name}</code>}
+          description={help}
+          data={[...new Set([...names, ...(values[name] ?? [])])]}
+          value={[...(values[name] ?? [])]}
+          onChange={(next) => onChange({ ...values, [name]: next })}
+          searchable
+          clearable
+          error={place === 0 ? error : undefined}
+        />
+      ))}
+      <JsonInput
+        label={<code>guardrail_config_overrides</code>}
+        description="By the name of the guardrail: members that replace those of its configuration."
+        value={overrides}
+        onChange={changeOverrides}
+        error={isWrong ? "must be an object of objects" : undefined}
+        autosize
+        minRows={2}
+        size="xs"
+      />
+    </Stack>
+  )
+}
+
+const parsedJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
