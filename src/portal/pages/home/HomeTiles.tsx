@@ -35,14 +35,13 @@ export const HomeTiles = ({ queues, spend }: Props) => {
         }
       />
       <Tile
-        label="Refused"
-        value={hour.query.isPending ? undefined : percentText(hour.refused, hour.requests)}
-        detail={`${countText(hour.refused)} in the last hour`}
-      />
-      <Tile
-        label="Errors"
-        value={hour.query.isPending ? undefined : percentText(hour.errors, hour.requests)}
-        detail={`${countText(hour.errors)} with status 5xx in the last hour`}
+        label="Refused / errors"
+        value={
+          hour.query.isPending
+            ? undefined
+            : `${percentText(hour.refused, hour.requests)} / ${percentText(hour.errors, hour.requests)}`
+        }
+        detail={`${countText(hour.refused)} refused, ${countText(hour.errors)} with status 5xx in the last hour`}
       />
       <Tile
         label="Our overhead, p50 / p95"

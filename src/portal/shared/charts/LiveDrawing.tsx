@@ -19,6 +19,11 @@ const dataOf = ({ points, series }: Pick<LiveChartProps, "points" | "series">): 
   ...series.map(({ key }) => points.map(({ values }) => values[key] ?? null))
 ]
 
+/** Counts have no halves. */
+const wholeSteps = [1, 2, 5]
+  .flatMap((step) => [step, step * 10, step * 100, step * 1_000, step * 10_000])
+  .sort((a, b) => a - b)
+
 const LiveDrawing = ({ format, height = 90, label, points, series }: LiveChartProps) => {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
@@ -48,6 +53,7 @@ const LiveDrawing = ({ format, height = 90, label, points, series }: LiveChartPr
           {
             ...axis,
             size: 46,
+            incrs: wholeSteps,
             values: (_, values) => values.map(format),
             grid: { stroke: resolved(element, "var(--line)"), width: 1 }
           }

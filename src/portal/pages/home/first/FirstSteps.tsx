@@ -2,13 +2,13 @@ import { Button } from "@mantine/core"
 import { useState } from "react"
 import { useAllowed } from "../../../api/session.ts"
 import { Empty } from "../../../shared/page/Empty.tsx"
-import { CodeBlock } from "../../../shared/words/CodeBlock.tsx"
+import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 import styles from "./FirstSteps.module.css"
 import { type MadeKey, MakeKey } from "./MakeKey.tsx"
 import { type Arrived, SendRequest } from "./SendRequest.tsx"
 import { SetBudget } from "./SetBudget.tsx"
 import { Step } from "./Step.tsx"
-import { agentSettings, commandOf } from "./snippets.ts"
+import { firstCommand, firstModel } from "./snippets.ts"
 
 /** The first minute of an installation: a key, a request that is seen to arrive, a budget, and an agent. */
 export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
@@ -16,10 +16,11 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
   const mayBudget = useAllowed("policies:update")
   const [made, setMade] = useState<MadeKey>()
   const [arrived, setArrived] = useState<Arrived>()
+  const [tool, setTool] = useState("claude-code")
   const [budget, setBudget] = useState<number>()
   if (!mayCreate) {
     return (
-      <Empty command={commandOf(undefined)}>
+      <Empty command={firstCommand}>
         No request was recorded in the last 30 days. Requests appear here as they end.
       </Empty>
     )
@@ -61,8 +62,11 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
         )}
       </Step>
       <Step number={4} title="Set up an agent" state={isSent ? "now" : "waiting"}>
-        <p>Coding agents and the SDKs of OpenAI and Anthropic need the address of this gateway and a key:</p>
-        <CodeBlock label="Settings" text={agentSettings} />
+        {isSent ? (
+          <Snippets model={firstModel} tool={tool} onTool={setTool} />
+        ) : (
+          <p>Claude Code, Codex, Cursor and the SDKs of OpenAI and Anthropic work with this gateway and a key.</p>
+        )}
       </Step>
       {isSent && (
         <li>

@@ -2,14 +2,14 @@ import { Checkbox, Loader } from "@mantine/core"
 import { useEffect, useEffectEvent, useState } from "react"
 import { useLive } from "../../../api/live.ts"
 import { useApi } from "../../../api/queries.ts"
+import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 import { eventsPath, type UsageRow } from "../../../shared/usage/useUsageEvents.ts"
-import { CodeBlock } from "../../../shared/words/CodeBlock.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { IdLink } from "../../../shared/words/IdLink.tsx"
 import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./FirstSteps.module.css"
 import type { MadeKey } from "./MakeKey.tsx"
-import { commandOf } from "./snippets.ts"
+import { firstModel } from "./snippets.ts"
 
 export interface Arrived {
   readonly requestId: string
@@ -29,6 +29,7 @@ const askEveryMs = 3_000
 /** A command to copy. The page waits for its request, and shows it arrive. */
 export const SendRequest = ({ arrived, made, onArrived }: Props) => {
   const [isStored, setStored] = useState(false)
+  const [tool, setTool] = useState("curl")
   const begun = useState(() => new Date().toISOString())[0]
   useLive(({ requests }) => {
     if (arrived !== undefined) return
@@ -59,10 +60,10 @@ export const SendRequest = ({ arrived, made, onArrived }: Props) => {
       {!isStored && arrived === undefined && (
         <>
           <p>
-            Run this in a terminal.{" "}
+            Run the command, or use the key with a tool.{" "}
             {made !== undefined && "It has the secret of the key, which is shown this one time."}
           </p>
-          <CodeBlock label="Command" text={commandOf(made?.secret)} />
+          <Snippets secret={made?.secret} model={firstModel} tool={tool} onTool={setTool} />
         </>
       )}
       {made !== undefined && arrived === undefined && (

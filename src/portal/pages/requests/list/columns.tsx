@@ -23,7 +23,7 @@ const Outcome = ({ row }: { readonly row: UsageRow }) => (
     <StatusWord meaning={row.status === "failure" ? meaningOfStatus(Math.max(400, row.status_code)) : "good"}>
       {row.status_code}
     </StatusWord>{" "}
-    {row.error_code !== null && <code>{row.denied_by ?? row.error_code}</code>}
+    {row.error_code !== null && <code className={styles.code}>{row.denied_by ?? row.error_code}</code>}
   </>
 )
 
@@ -53,10 +53,26 @@ export const columnsOf = (
   { id: "project", header: "Project", hidden: true, cell: ({ project_name }) => text(project_name) },
   { id: "team", header: "Team", hidden: true, cell: ({ team_id }) => text(team_id) },
   { id: "model", header: "Model", cell: ({ model }) => text(model) },
-  { id: "route", header: "Route", cell: ({ route, service_name }) => text(service_name ?? route) },
-  { id: "provider", header: "Provider", hidden: true, cell: ({ provider }) => text(provider) },
-  { id: "client", header: "Client", hidden: true, cell: ({ client }) => text(client) },
-  { id: "subject", header: "Subject", hidden: true, cell: ({ subject }) => text(subject) },
+  {
+    id: "latency",
+    header: "Duration",
+    sort: "latency",
+    numeric: true,
+    main: true,
+    cell: (row) => <LatencyBar row={row} longest={longest} />
+  },
+  {
+    id: "cost",
+    header: "Cost",
+    sort: "cost",
+    numeric: true,
+    cell: (row) => (
+      <Money
+        usd={row.estimated_cost_usd}
+        source={row.estimated_cost_usd === null || isLive(row) ? null : row.usage_source}
+      />
+    )
+  },
   {
     id: "tokens",
     header: "In / out / cached",
@@ -72,25 +88,9 @@ export const columnsOf = (
         </>
       )
   },
-  {
-    id: "cost",
-    header: "Cost",
-    sort: "cost",
-    numeric: true,
-    cell: (row) => (
-      <Money
-        usd={row.estimated_cost_usd}
-        source={row.estimated_cost_usd === null || isLive(row) ? null : row.usage_source}
-      />
-    )
-  },
-  {
-    id: "latency",
-    header: "Duration",
-    sort: "latency",
-    numeric: true,
-    main: true,
-    cell: (row) => <LatencyBar row={row} longest={longest} />
-  },
+  { id: "route", header: "Route", cell: ({ route, service_name }) => text(service_name ?? route) },
+  { id: "provider", header: "Provider", hidden: true, cell: ({ provider }) => text(provider) },
+  { id: "client", header: "Client", hidden: true, cell: ({ client }) => text(client) },
+  { id: "subject", header: "Subject", hidden: true, cell: ({ subject }) => text(subject) },
   { id: "work", header: "Session or task", cell: (row) => <Work row={row} /> }
 ]

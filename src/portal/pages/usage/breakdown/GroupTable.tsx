@@ -39,7 +39,18 @@ export const GroupTable = ({ data }: { readonly data: BreakdownData }) => {
   )
 }
 
-const columnsOf = ({ group, measure }: BreakdownData, whole: number): ReadonlyArray<Column<GroupRow>> => [
+/** A measure that has a column of its own is not shown twice. */
+const columnsOf = (data: BreakdownData, whole: number): ReadonlyArray<Column<GroupRow>> =>
+  allColumns(data, whole).filter(({ id }) => id !== ownColumns[data.measure.name])
+
+const ownColumns: Readonly<Record<string, string>> = {
+  requests: "requests",
+  tokens: "tokens",
+  cost: "cost",
+  latency: "latency"
+}
+
+const allColumns = ({ group, measure }: BreakdownData, whole: number): ReadonlyArray<Column<GroupRow>> => [
   {
     id: "name",
     header: group.label,

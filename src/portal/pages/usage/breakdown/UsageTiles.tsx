@@ -35,12 +35,12 @@ const Sources = ({ sum }: { readonly sum: Summary | undefined }) => {
   const known = sum === undefined ? 0 : sum.reported_count + sum.estimated_count
   return (
     <Tile
-      label="Tokens reported by the upstream"
+      label="Reported tokens"
       value={sum === undefined ? undefined : percentText(sum.reported_count, known)}
       detail={
         sum === undefined
           ? undefined
-          : `${countText(sum.estimated_count)} estimated, ${countText(sum.status_only_count)} without tokens`
+          : `${countText(sum.estimated_count)} estimated, ${countText(sum.status_only_count)} unknown`
       }
       chart={
         sum !== undefined &&

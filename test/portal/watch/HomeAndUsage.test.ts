@@ -1,0 +1,78 @@
+import { assert, it } from "@effect/vitest"
+import { eventuallyTrue } from "../EventuallyTrue.ts"
+import { describePortal } from "../PortalBrowser.ts"
+
+const gibberish = /rk_live_[\w-]{20,}/
+
+describePortal("The first minute", (portal) => {
+  it("leads from a key over a request that is seen to arrive to a budget, and forgets the secret", async () => {
+    const { axe, page } = await portal.open("/")
+    await page.getByText("Four steps, and it is in use.").waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    await page.getByRole("textbox", { name: "Name" }).fill("ada's laptop")
+    await page.keyboard.press("Enter")
+    await eventuallyTrue(async () => gibberish.test(await page.locator("main").innerText()))
+    const [secret = ""] = gibberish.exec(await page.locator("main").innerText()) ?? []
+    await page.getByText("Waiting for the first request").waitFor()
+    const response = await fetch(`${portal.gateway.proxy}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: "Hello" }] })
+    })
+    assert.strictEqual(response.status, 200)
+    await page.getByText("It arrived").waitFor()
+    assert.notInclude(await page.content(), secret)
+    await page.getByRole("button", { name: "Set the budget" }).click()
+    await page.getByRole("dialog", { name: "Set a budget" }).getByRole("button", { name: "Set it" }).click()
+    await page.getByText(/may spend \$5\.00 a day/).waitFor()
+    await page.getByRole("button", { name: "Go on to the home page" }).click()
+    await page.getByRole("heading", { name: "Needs attention" }).waitFor()
+  })
+
+  it("is over once there was a request: the home page has numbers, and each part fails by itself", async () => {
+    const { answer, page, problems } = await portal.open("/")
+    await page.getByRole("region", { name: "Spend today" }).waitFor()
+    await page.getByRole("figure", { name: "Tokens" }).waitFor()
+    problems.expect(/^500 GET/)
+    await answer(/\/limits\/state/, { status: 500 })
+    await page.reload()
+    await page.getByText(/Could not look at limits/).waitFor()
+    await page.getByRole("figure", { name: "Tokens" }).waitFor()
+  })
+
+  it("is followed by usage: by group and measure, compared, exported, kept as a view", async () => {
+    const { axe, page } = await portal.open("/usage?group=model&measure=requests")
+    const table = page.getByRole("table", { name: "Usage by model" })
+    await table.getByText("gpt-5").waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    await page.getByRole("button", { name: "Export" }).click()
+    const saved = page.waitForEvent("download")
+    await page.getByRole("menuitem", { name: "This table as CSV" }).click()
+    assert.strictEqual((await saved).suggestedFilename(), "usage-by-model.csv")
+    await page.getByRole("button", { name: "Views" }).click()
+    await page.getByRole("menuitem", { name: "Save this view …" }).click()
+    await page.getByRole("textbox", { name: "Name" }).fill("<b>mine</b>")
+    await page.keyboard.press("Enter")
+    await page.getByRole("button", { name: "Views" }).click()
+    await page.getByRole("menuitem", { name: "Cost by project" }).click()
+    await page.waitForURL(/group=project/)
+    await page.getByRole("button", { name: "Views" }).click()
+    await page.getByRole("menuitem", { name: "<b>mine</b>", exact: true }).click()
+    await page.waitForURL(/group=model/)
+    await table.getByText("gpt-5").click()
+    await page.getByRole("dialog", { name: /gpt-5/ }).getByText("Refused by budgets").waitFor()
+  })
+
+  for (const [scheme, width, path] of [
+    ["light", 360, "/"],
+    ["dark", 1280, "/"],
+    ["dark", 360, "/usage"]
+  ] as const) {
+    it(`is accessible at ${path} in ${scheme} colours at ${width} pixels`, async () => {
+      const { axe, page } = await portal.open(path, { scheme, width })
+      await page.getByRole("figure").first().waitFor()
+      assert.deepStrictEqual(await axe(), [])
+      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
+    })
+  }
+})

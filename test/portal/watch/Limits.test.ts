@@ -1,0 +1,89 @@
+import { assert, it } from "@effect/vitest"
+import { createKey } from "../../RunningGateway.ts"
+import { describePortal, type Portal } from "../PortalBrowser.ts"
+
+const use = async ({ gateway }: Portal, key: string) => {
+  const response = await fetch(`${gateway.proxy}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: "hello" }] })
+  })
+  await response.arrayBuffer()
+}
+
+describePortal("Limits", (portal) => {
+  it("are raised until a time and taken back, with the keyboard alone", async () => {
+    const key = await createKey(portal.gateway, { name: "ada's laptop", policy: { max_requests_per_day: 3 } })
+    await use(portal, key.raw)
+    const { page } = await portal.open(`/limits?do=raise&key_id=${key.id}&meter=max_requests_per_day`)
+    const form = page.getByRole("dialog", { name: "Raise a limit until a time" })
+    await form.getByRole("textbox", { name: "Raised to" }).fill("50")
+    await form.getByRole("button", { name: "End of tomorrow" }).press("Enter")
+    await form.getByRole("textbox", { name: "Reason" }).fill("a <b>launch</b>")
+    await form.getByRole("button", { name: "Show the difference" }).press("Enter")
+    const dialog = page.getByRole("dialog", { name: "Raise a limit" })
+    await dialog.getByText("a <b>launch</b>").waitFor()
+    assert.match(await dialog.getByRole("list").innerText(), /max_requests_per_day 3 → 50/)
+    await dialog.getByRole("button", { name: "Raise it" }).press("Enter")
+    await page.getByText(/is raised until/).waitFor()
+    await page.waitForURL((url) => !url.search.includes("do=raise"))
+    await page.goto(`${portal.gateway.control}/admin-ui/limits?open=key:${key.id}`)
+    const drawer = page.getByRole("dialog")
+    await drawer.getByText("in force").waitFor()
+    await drawer.getByRole("button", { name: "End it" }).press("Enter")
+    await page.getByRole("dialog", { name: "End the exception" }).getByRole("button", { name: "End it" }).press("Enter")
+    await page.getByText("The former limits are back.").first().waitFor()
+    await drawer.getByText("over", { exact: true }).waitFor()
+  })
+
+  it("say at the field what the server does not accept", async () => {
+    const key = await createKey(portal.gateway, { name: "low", policy: { rpm_limit: 9 } })
+    const { page, problems } = await portal.open(`/limits?do=raise&key_id=${key.id}`)
+    problems.expect(/^4\d\d POST/)
+    const form = page.getByRole("dialog", { name: "Raise a limit until a time" })
+    await form.getByRole("textbox", { name: "Raised to" }).fill("2")
+    await form.getByRole("textbox", { name: "Reason" }).fill("why not")
+    await form.getByRole("button", { name: "Show the difference" }).click()
+    await page.getByRole("button", { name: "Raise it" }).click()
+    await page
+      .getByText(/must be higher|higher than/)
+      .first()
+      .waitFor()
+  })
+
+  it("freeze a key, and let it go on", async () => {
+    const key = await createKey(portal.gateway, { name: "runaway", policy: { rpm_limit: 5 } })
+    await use(portal, key.raw)
+    const { page } = await portal.open("/limits?q=runaway")
+    await page.getByRole("button", { name: "runaway" }).click()
+    const drawer = page.getByRole("dialog", { name: /Limits of a key/ })
+    await drawer.getByRole("button", { name: "Freeze the key" }).click()
+    await page
+      .getByRole("dialog", { name: "Freeze the key" })
+      .getByRole("button", { name: "Freeze", exact: true })
+      .click()
+    await page.getByText("The key is frozen").waitFor()
+    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByText("The key works again.").waitFor()
+  })
+
+  it("show no button that the token lacks", async () => {
+    const { page } = await portal.open("/limits", { scopes: ["usage:read"] })
+    await page.getByRole("heading", { name: "Limits", level: 1 }).waitFor()
+    assert.strictEqual(await page.getByRole("button", { name: "Raise a limit" }).count(), 0)
+  })
+
+  for (const [scheme, width, path] of [
+    ["dark", 360, "/limits"],
+    ["light", 1280, "/limits/budgets"]
+  ] as const) {
+    it(`are accessible at ${path} in ${scheme} colours at ${width} pixels`, async () => {
+      const key = await createKey(portal.gateway, { name: `budget ${scheme}`, policy: { daily_budget_usd: 3 } })
+      await use(portal, key.raw)
+      const { axe, page } = await portal.open(path, { scheme, width })
+      await page.getByText(`budget ${scheme}`).first().waitFor()
+      assert.deepStrictEqual(await axe(), [])
+      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
+    })
+  }
+})

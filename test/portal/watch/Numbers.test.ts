@@ -1,0 +1,174 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ofKeys, ofLimits, ofQueues, ofTraffic, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
+import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
+import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
+import { filled } from "../../../src/portal/shared/usage/buckets.ts"
+import { csvLine } from "../../../src/portal/shared/words/saveText.ts"
+
+const hourMs = 3_600_000
+const day = Date.UTC(2026, 10, 26)
+
+const summary = (cost: number) => ({
+  request_count: 1,
+  success_count: 1,
+  failure_count: 0,
+  reported_count: 1,
+  estimated_count: 0,
+  status_only_count: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  total_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  reasoning_tokens: 0,
+  cached_share: null,
+  estimated_cost_usd: cost,
+  total_latency_ms: 0,
+  average_latency_ms: 0,
+  fallback_count: 0,
+  fallback_rate: 0,
+  policy_denial_count: 0,
+  rate_limit_denial_count: 0,
+  budget_denial_count: 0,
+  guardrail_block_count: 0,
+  expensive_request_count: 0,
+  unpriced_request_count: 0
+})
+
+const bucket = (hour: number, cost: number) => ({
+  bucket: new Date(day + hour * hourMs).toISOString(),
+  summary: summary(cost)
+})
+
+const limit = (share: number | null, meter: "rpm_limit" | "daily_budget_usd" = "daily_budget_usd", name = "ada") => ({
+  meter,
+  unit: meter === "rpm_limit" ? ("requests" as const) : ("usd" as const),
+  window: meter === "rpm_limit" ? ("minute" as const) : ("day" as const),
+  scope: "key" as const,
+  scope_id: name,
+  scope_name: name,
+  within: null,
+  state: "counted" as const,
+  limit: 10,
+  used: share === null ? null : share * 10,
+  reserved: 0,
+  remaining: null,
+  share,
+  resets_at: new Date(day + 24 * hourMs).toISOString(),
+  raised_until: null,
+  forecast: null
+})
+
+describe("a budget", () => {
+  const window = windowOf({ window: "day", resets_at: new Date(day + 24 * hourMs).toISOString() })
+
+  it("burns down to what the counter says is left, and on to zero at two rates", () => {
+    const now = day + 10 * hourMs
+    // 1 in the first hour, 4 in the ninth: the latest rate is the higher one
+    const { endsAtLatestRate, points } = burnDown(
+      { limit: 10, used: 5, reserved: 0 },
+      window,
+      [bucket(0, 1), bucket(9, 4)],
+      now
+    )
+    const left = points.flatMap(({ at, values }) =>
+      values["left"] === null ? [] : [[(at - day) / hourMs, values["left"]]]
+    )
+    assert.deepStrictEqual(left.slice(0, 3), [
+      [0, 10],
+      [1, 9],
+      [2, 9]
+    ])
+    assert.deepStrictEqual(left.at(-1), [10, 5])
+    const end = points.at(-1)
+    assert.strictEqual(end?.at, window.to)
+    assert.strictEqual(end?.values["even"], 0)
+    assert.strictEqual(end?.values["latest"], 0)
+    assert(endsAtLatestRate !== undefined && endsAtLatestRate > now && endsAtLatestRate < day + 14 * hourMs)
+  })
+
+  it("that nobody uses lasts", () => {
+    const { endsAtLatestRate, points } = burnDown({ limit: 10, used: 0, reserved: 0 }, window, [], day + hourMs)
+    assert.isUndefined(endsAtLatestRate)
+    assert.strictEqual(points.at(-1)?.values["latest"], 10)
+  })
+
+  it("of a month begins with the month of its reset", () => {
+    const month = windowOf({ window: "month", resets_at: "2026-12-01T00:00:00.000Z" })
+    assert.deepStrictEqual([month.from, month.to], [Date.UTC(2026, 10), Date.UTC(2026, 11)])
+  })
+})
+
+describe("the heat map", () => {
+  it("has a row for each owner, the fullest first, and the fullest of several limits of a kind", () => {
+    const rows = heatRows([limit(0.2), limit(0.9), limit(null, "rpm_limit"), limit(0.95, "rpm_limit", "bob")])
+    assert.deepStrictEqual(
+      rows.map(({ cells, owner, worst }) => [owner.name, worst, cells.daily_budget_usd?.share]),
+      [
+        ["bob", 0.95, undefined],
+        ["ada", 0.9, 0.9]
+      ]
+    )
+    assert.deepStrictEqual([null, 0.1, 0.5, 0.8, 1].map(levelOf), ["unknown", "low", "half", "high", "full"])
+  })
+})
+
+describe("what needs attention", () => {
+  const at = (iso: string) => iso.slice(0, 10)
+
+  it("is a used-up budget, one that will be, a key that ends, and a queue without a consumer; the worst first", () => {
+    const forecast = { ...limit(0.6), forecast: "2026-11-26T20:00:00.000Z" }
+    const now = Date.parse("2026-11-26T12:00:00Z")
+    const key = {
+      id: "k",
+      name: null,
+      key_prefix: "rk_live_1",
+      expires_at: "2026-11-28T00:00:00Z",
+      rotation_due_at: null
+    }
+    const found = sorted([
+      ...ofKeys([key, { ...key, id: "later", expires_at: "2027-01-01T00:00:00Z" }], now, at),
+      ...ofLimits([limit(1), forecast, limit(1, "rpm_limit"), limit(0.2)], at),
+      ...ofQueues([
+        { queue: "a", state: "no consumer" },
+        { queue: "b", state: "well" }
+      ])
+    ])
+    assert.deepStrictEqual(
+      found.map(({ sentence, weight }) => [weight, sentence]),
+      [
+        [3, "has used up daily_budget_usd"],
+        [3, "has no consumer"],
+        [2, "expires 2026-11-28"],
+        [2, "will have used up daily_budget_usd 2026-11-26"]
+      ]
+    )
+  })
+
+  it("is an upstream with errors or timeouts in a part of its requests, and any fallback", () => {
+    const observed = { name: "main", request_count: 100, error_count: 5, timeout_count: 12, fallback_count: 1 }
+    assert.deepStrictEqual(
+      ofTraffic([observed, { ...observed, request_count: 2 }]).map(({ id, weight }) => [id, weight]),
+      [
+        ["timeouts main", 3],
+        ["errors main", 2],
+        ["fallbacks main", 1]
+      ]
+    )
+  })
+})
+
+describe("numbers", () => {
+  it("of buckets without requests are there, and zero", () => {
+    const range = { from: new Date(day), to: new Date(day + 3 * hourMs) }
+    const points = filled(range, "hour", [bucket(1, 2)], ([one]) => ({ cost: one?.summary.estimated_cost_usd ?? 0 }))
+    assert.deepStrictEqual(
+      points.map(({ values }) => values["cost"]),
+      [0, 2, 0]
+    )
+  })
+
+  it("are saved so that spreadsheets run nothing of them", () => {
+    assert.strictEqual(csvLine(["=cmd()", 'a "b", c', -5, "plain"]), `'=cmd(),"a ""b"", c",-5,plain`)
+  })
+})

@@ -1,0 +1,104 @@
+import { assert, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { createKey } from "../../RunningGateway.ts"
+import { eventuallyTrue } from "../EventuallyTrue.ts"
+import { describePortal, type Portal } from "../PortalBrowser.ts"
+
+const hostile = '<img src=x onerror="document.title=1"> \u202eevil'
+
+const sendWith = async ({ gateway }: Portal, key: string, model = "gpt-5") => {
+  const response = await fetch(`${gateway.proxy}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }] })
+  })
+  await response.arrayBuffer()
+  return response.headers.get("x-request-id") ?? ""
+}
+
+const isLive = async (page: Page) => {
+  await eventuallyTrue(
+    async () => (await page.getByRole("button", { name: /^(live|reconnecting)$/ }).innerText()) === "live"
+  )
+}
+
+describePortal("Requests", (portal) => {
+  it("appear as they end, each once, and wait while the reader is at the rows", async () => {
+    const key = await createKey(portal.gateway, { name: hostile })
+    const { page } = await portal.open("/requests?range=1h")
+    await isLive(page)
+    const rows = page.getByRole("table", { name: "Requests" }).locator("tbody tr")
+    // the first batch of a new listener may come before the processes know of it
+    await eventuallyTrue(async () => {
+      await sendWith(portal, key.raw)
+      return (await rows.count()) > 0
+    })
+    await page.getByText(hostile, { exact: true }).first().waitFor()
+    await rows.first().hover()
+    const before = await rows.count()
+    await sendWith(portal, key.raw, "another-model")
+    const waiting = page.getByRole("button", { name: /^\d+ new$/ })
+    await waiting.waitFor()
+    assert.strictEqual(await rows.filter({ hasText: "another-model" }).count(), 0)
+    assert.isAtMost(await rows.count(), before + 1)
+    await waiting.click()
+    await rows.filter({ hasText: "another-model" }).waitFor()
+    await page.keyboard.press("r")
+    await page.waitForLoadState("networkidle").catch(() => {})
+    assert.strictEqual(await rows.filter({ hasText: "another-model" }).count(), 1)
+  })
+
+  it("say why they were refused, with the keyboard alone", async () => {
+    const key = await createKey(portal.gateway, { name: "narrow", policy: { allowed_models: ["gpt-5"] } })
+    const refused = await sendWith(portal, key.raw, "forbidden-model")
+    const { axe, page, problems } = await portal.open(`/requests?range=1h&key_id=${key.id}`)
+    // records are written a moment after the request has ended
+    problems.expect(/^404 GET/)
+    await page
+      .getByRole("row", { name: /forbidden-model|model/ })
+      .nth(1)
+      .waitFor()
+    const first = page.getByRole("table", { name: "Requests" }).locator("tbody tr").first()
+    await first.focus()
+    await page.keyboard.press("Enter")
+    const drawer = page.getByRole("dialog")
+    await drawer.getByText("This key may not use this model.").first().waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    await page.goto(`${portal.gateway.control}/admin-ui/requests/${refused}`)
+    await page.getByText("This key may not use this model.").first().waitFor()
+    await page.getByText("Now", { exact: true }).first().click()
+    await page.getByText("would be refused").waitFor()
+    await page.getByText("refuses", { exact: true }).first().waitFor()
+  })
+
+  it("are found by chips that are in the address, and an error of the list leaves the rest", async () => {
+    const { answer, page, problems } = await portal.open("/requests?range=1h")
+    await page.keyboard.press("/")
+    await page.keyboard.press("Enter")
+    await page.getByRole("textbox", { name: "Field" }).click()
+    await page.getByRole("option", { name: "Result" }).click()
+    await page.getByRole("textbox", { name: "Result" }).click()
+    await page.getByRole("option", { name: "failure" }).click()
+    await page.waitForURL(/status=failure/)
+    await page.getByRole("button", { name: "Remove the filter Result" }).click()
+    await page.waitForURL((url) => !url.search.includes("status="))
+    problems.expect(/^500 GET/)
+    await answer(/\/usage\/events/, { status: 500, message: "The database is away." })
+    await page.keyboard.press("r")
+    await page.getByText("The database is away.").first().waitFor()
+    await page.getByRole("figure", { name: "Requests by their result" }).waitFor()
+  })
+
+  for (const [scheme, width] of [
+    ["light", 360],
+    ["dark", 1280]
+  ] as const) {
+    it(`are accessible in ${scheme} colours at ${width} pixels`, async () => {
+      const { axe, page } = await portal.open("/requests", { scheme, width })
+      await page.getByRole("figure", { name: "Requests by their result" }).waitFor()
+      await page.getByRole("table", { name: "Requests" }).locator("tr").first().waitFor({ state: "attached" })
+      assert.deepStrictEqual(await axe(), [])
+      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
+    })
+  }
+})
