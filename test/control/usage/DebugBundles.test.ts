@@ -72,6 +72,10 @@ suite("Debug bundles", (it) => {
           "denied_in_layer=project"
         ],
         guardrail_trace: ["pre_call:pii-redact:modify", "post_call:own:block:too long"],
+        guardrails: [
+          { mode: "pre_call", name: "pii-redact", action: "modify", reason: null, latency_ms: 1 },
+          { mode: "post_call", name: "own", action: "block", reason: "too long", latency_ms: 2 }
+        ],
         selection_trace: ["provider=upstream", "usage_source=reported", "cost_source=price_table"],
         fallback_history: [],
         upstream_latency_ms: null,

@@ -3,20 +3,10 @@ import { lazy, Suspense, useState } from "react"
 import { colorOf } from "./colors.ts"
 import styles from "./LiveChart.module.css"
 import { peakSentence } from "./peak.ts"
-import type { Series, TimePoint } from "./series.ts"
+import type { LiveChartProps } from "./series.ts"
 import { TimeTable } from "./TimeTable.tsx"
 
 const Drawing = lazy(() => import("./LiveDrawing.tsx"))
-
-export interface LiveChartProps {
-  readonly label: string
-  readonly series: ReadonlyArray<Series>
-  /** One for each bucket, also where nothing happened. */
-  readonly points: ReadonlyArray<TimePoint>
-  readonly format: (value: number) => string
-  readonly bucketMs: number
-  readonly height?: number
-}
 
 /** A dense chart that changes several times a second: a drawing on a canvas, the sentence, and the same as a table. */
 export const LiveChart = (props: LiveChartProps) => {

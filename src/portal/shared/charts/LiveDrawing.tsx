@@ -4,7 +4,7 @@ import uPlot from "uplot"
 import "uplot/dist/uPlot.min.css"
 import { colorOf } from "./colors.ts"
 import styles from "./LiveChart.module.css"
-import type { LiveChartProps } from "./LiveChart.tsx"
+import type { LiveChartProps } from "./series.ts"
 
 /** A canvas knows no variables of CSS, so they are resolved when the drawing is made. */
 const resolved = (element: Element, color: string): string => {

@@ -29,3 +29,13 @@ export interface TimeChartProps {
   /** Sums the chart up. Without it the sentence names the peak. */
   readonly sentence?: string
 }
+
+export interface LiveChartProps {
+  readonly label: string
+  readonly series: ReadonlyArray<Series>
+  /** One for each bucket, also where nothing happened. */
+  readonly points: ReadonlyArray<TimePoint>
+  readonly format: (value: number) => string
+  readonly bucketMs: number
+  readonly height?: number
+}
