@@ -6,6 +6,7 @@ import type { ApiError } from "../../api/ApiError.ts"
 import { durationText } from "../words/format.ts"
 import { ErrorNote } from "./ErrorNote.tsx"
 import styles from "./Panel.module.css"
+import { PartBoundary } from "./PartBoundary.tsx"
 
 /** What a panel needs to know of its query. Lists have it too. */
 type PanelQuery = Pick<
@@ -59,7 +60,7 @@ export const Panel = ({ actions, children, empty, flush = false, height = 120, n
         data-dimmed={query?.isPlaceholderData === true || undefined}
         style={{ minHeight: isLoading ? height : undefined }}
       >
-        {content}
+        <PartBoundary>{content}</PartBoundary>
       </div>
     </section>
   )

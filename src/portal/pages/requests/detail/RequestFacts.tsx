@@ -1,3 +1,4 @@
+import type { FilterName } from "../../../shared/usage/fields.ts"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
@@ -10,10 +11,14 @@ interface Props {
   readonly bundle: Bundle | undefined
 }
 
-const link = (path: string, id: string | null, name: string | null = id, search?: Readonly<Record<string, string>>) =>
-  id === null ? null : (
-    <IdLink path={path} {...(search !== undefined && { search })}>
-      {name ?? id}
+const link = (path: string, id: string | null, name: string | null = id) =>
+  id === null ? null : <IdLink path={path}>{name ?? id}</IdLink>
+
+/** Leads to all requests that have the same. */
+const filter = (name: FilterName, value: string | null) =>
+  value === null ? null : (
+    <IdLink path="/requests" search={{ [name]: value }}>
+      {value}
     </IdLink>
   )
 
@@ -29,8 +34,8 @@ export const RequestFacts = ({ bundle, row }: Props) => (
         "Project",
         row.project_id === null ? null : link(`/projects/${row.project_id}`, row.project_id, row.project_name)
       ],
-      ["Team", link("/requests", row.team_id, row.team_id, { team_id: row.team_id ?? "" })],
-      ["Route", code(row.route)],
+      ["Team", filter("team_id", row.team_id)],
+      ["Route", filter("route", row.route)],
       [
         "Method and endpoint",
         code([row.http_method, row.endpoint_template ?? row.endpoint_path].filter(Boolean).join(" ") || null)
@@ -39,8 +44,8 @@ export const RequestFacts = ({ bundle, row }: Props) => (
         "Service",
         row.service_name === null ? null : link(`/services/${encodeURIComponent(row.service_name)}`, row.service_name)
       ],
-      ["Provider", code(row.provider)],
-      ["Model", code(row.model)],
+      ["Provider", filter("provider", row.provider)],
+      ["Model", filter("model", row.model)],
       ["Streamed", row.streamed ? "yes" : "no"],
       ["Input tokens", <Count key="input" of={row.input_tokens} />],
       ["Output tokens", <Count key="output" of={row.output_tokens} />],
@@ -55,12 +60,12 @@ export const RequestFacts = ({ bundle, row }: Props) => (
       ["Cost", <Money key="cost" usd={row.estimated_cost_usd} source={row.usage_source} />],
       ["Price", code([row.cost_source, row.cost_mode, row.pricing_rule_name].filter(Boolean).join(" · "))],
       ["Task", row.task_id === null ? null : link(`/tasks/${encodeURIComponent(row.task_id)}`, row.task_id)],
-      ["Run", link("/requests", row.run_id, row.run_id, { run_id: row.run_id ?? "" })],
-      ["Session", link("/requests", row.session_id, row.session_id, { session_id: row.session_id ?? "" })],
-      ["Trace", link("/requests", row.trace_id, row.trace_id, { trace_id: row.trace_id ?? "" })],
-      ["Subject", link("/requests", row.subject, row.subject, { subject: row.subject ?? "" })],
-      ["End user", link("/requests", row.end_user, row.end_user, { end_user: row.end_user ?? "" })],
-      ["Client program", code(row.client)],
+      ["Run", filter("run_id", row.run_id)],
+      ["Session", filter("session_id", row.session_id)],
+      ["Trace", filter("trace_id", row.trace_id)],
+      ["Subject", filter("subject", row.subject)],
+      ["End user", filter("end_user", row.end_user)],
+      ["Client program", filter("client", row.client)],
       ["Hash of the request", code(bundle?.request_hash ?? null)],
       ["Hash of the response", code(bundle?.response_hash ?? null)]
     ]}
