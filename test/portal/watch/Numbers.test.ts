@@ -1,5 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ofKeys, ofLimits, ofQueues, ofTraffic, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
+import {
+  ofKeys,
+  ofLimits,
+  ofQueues,
+  ofSystem,
+  ofTraffic,
+  sorted
+} from "../../../src/portal/pages/home/attention/findings.ts"
 import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
 import { filled } from "../../../src/portal/shared/usage/buckets.ts"
@@ -143,6 +150,20 @@ describe("what needs attention", () => {
         [2, "will have used up daily_budget_usd 2026-11-26"]
       ]
     )
+  })
+
+  it("is a server that does not respond, and data that ends with the process", () => {
+    const door = { door: "redis", variant: "memory", lost_at_exit: true, reachable: true, since: null }
+    const away = { ...door, door: "broker", lost_at_exit: false, reachable: false, since: "2026-11-26T20:00:00Z" }
+    assert.deepStrictEqual(
+      ofSystem({ checks: { configuration: "behind" }, doors: [door, away] }, at).map(({ sentence }) => sentence),
+      [
+        "is unreachable, 2026-11-26",
+        "The configuration in force is behind",
+        "This process loses its data when it ends: redis is within it"
+      ]
+    )
+    assert.deepStrictEqual(ofSystem({ checks: { configuration: "current" }, doors: [] }, at), [])
   })
 
   it("is an upstream with errors or timeouts in a part of its requests, and any fallback", () => {

@@ -165,6 +165,54 @@ export const ofQueues = (queues: ReadonlyArray<Queue>): ReadonlyArray<Finding> =
         ]
   })
 
+interface System {
+  readonly checks: Readonly<Record<string, string>>
+  readonly doors: ReadonlyArray<{
+    readonly door: string
+    readonly variant: string
+    readonly lost_at_exit: boolean
+    readonly reachable: boolean | null
+    readonly since: string | null
+  }>
+}
+
+/** Servers that do not respond, a configuration that is not applied, and data that ends with the process. */
+export const ofSystem = ({ checks, doors }: System, at: (iso: string) => string): ReadonlyArray<Finding> => {
+  const lost = doors.filter(({ lost_at_exit }) => lost_at_exit).map(({ door }) => door)
+  const configuration = checks["configuration"]
+  return [
+    ...doors
+      .filter(({ reachable }) => reachable === false)
+      .map(({ door, since }) => ({
+        id: `door ${door}`,
+        weight: 3 as const,
+        name: door,
+        sentence: `is unreachable${since === null ? "" : `, ${at(since)}`}`,
+        path: "/system"
+      })),
+    ...(configuration !== undefined && configuration !== "current"
+      ? [
+          {
+            id: "configuration",
+            weight: 2 as const,
+            sentence: `The configuration in force is ${configuration.replaceAll("_", " ")}`,
+            path: "/system"
+          }
+        ]
+      : []),
+    ...(lost.length > 0
+      ? [
+          {
+            id: "lost at exit",
+            weight: 1 as const,
+            sentence: `This process loses its data when it ends: ${lost.join(", ")} ${lost.length === 1 ? "is" : "are"} within it`,
+            path: "/system"
+          }
+        ]
+      : [])
+  ]
+}
+
 /** The worst first. */
 export const sorted = (findings: ReadonlyArray<Finding>): ReadonlyArray<Finding> =>
   findings.toSorted((a, b) => b.weight - a.weight)

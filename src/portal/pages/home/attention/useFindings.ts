@@ -3,7 +3,7 @@ import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { relativeText } from "../../../shared/words/format.ts"
-import { type Finding, ofHealth, ofKeys, ofLimits, ofQueues, ofTraffic, sorted } from "./findings.ts"
+import { type Finding, ofHealth, ofKeys, ofLimits, ofQueues, ofSystem, ofTraffic, sorted } from "./findings.ts"
 import { useAuditFault } from "./useAuditFault.ts"
 
 const minuteMs = 60_000
@@ -44,6 +44,7 @@ export const useFindings = () => {
   const health = useApi("/admin-ui/admin/provider-health/state", {}, often)
   const queues = useTasksApi<Queues>("/queues", {}, { ...often, enabled: mayTasks })
   const counts = useTasksApi<Counts>("/tasks/counts", { since: "15m" }, { ...often, enabled: mayTasks })
+  const system = useApi("/admin-ui/admin/system", {}, often)
   const audit = useAuditFault()
 
   const unpriced = (models.data?.models ?? []).filter(({ summary }) => summary.unpriced_request_count > 0)
@@ -83,6 +84,7 @@ export const useFindings = () => {
           }
         ]
       : []),
+    ...(system.data === undefined ? [] : ofSystem(system.data, at)),
     ...audit.findings
   ]
   const sources: ReadonlyArray<readonly [name: string, source: Source]> = [
@@ -94,6 +96,7 @@ export const useFindings = () => {
     ["health of upstreams", health],
     ["queues", { ...queues, error: withoutTasks(queues.error), isEnabled: mayTasks }],
     ["the index of tasks", { ...counts, error: withoutTasks(counts.error), isEnabled: mayTasks }],
+    ["the servers", system],
     ["the audit log", audit]
   ]
   return {
@@ -101,7 +104,7 @@ export const useFindings = () => {
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
-      for (const query of [limits, keys, models, guardrails, traffic, health, queues, counts]) {
+      for (const query of [limits, keys, models, guardrails, traffic, health, queues, counts, system]) {
         if (query.error !== null) void query.refetch()
       }
     }
