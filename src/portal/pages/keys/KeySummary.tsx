@@ -1,26 +1,24 @@
+import { Stack } from "@mantine/core"
 import { useApi } from "../../api/queries.ts"
 import { Panel } from "../../shared/page/Panel.tsx"
-import { Facts } from "../../shared/words/Facts.tsx"
-import { JsonView } from "../../shared/words/JsonView.tsx"
-import { When } from "../../shared/words/When.tsx"
+import { EffectiveTable } from "../../shared/policy/EffectiveTable.tsx"
+import { KeyActions } from "./actions/KeyActions.tsx"
+import { KeyFacts } from "./words/KeyFacts.tsx"
+import { keyPath } from "./words/key.ts"
 
 /** A key beside the list. */
 export const KeySummary = ({ id }: { readonly id: string }) => {
-  const key = useApi("/admin-ui/admin/keys/:id", { params: { id } })
+  const key = useApi(keyPath, { params: { id } })
+  const effective = useApi("/admin-ui/admin/policy/effective", { query: { key_id: id } })
   return (
-    <Panel query={key} height={300}>
-      {key.data !== undefined && (
-        <>
-          <Facts
-            facts={[
-              ["Name", key.data.name],
-              ["Prefix", <code key="prefix">{key.data.key_prefix}</code>],
-              ["Created", <When key="created" at={key.data.created_at} />]
-            ]}
-          />
-          <JsonView label="Policy" value={key.data.policy} />
-        </>
-      )}
-    </Panel>
+    <Stack gap="sm">
+      {key.data?.id === id && <KeyActions of={key.data} />}
+      <Panel query={key} height={260}>
+        {key.data !== undefined && <KeyFacts of={key.data} />}
+      </Panel>
+      <Panel title="What holds for it" query={effective} height={160} flush>
+        {effective.data !== undefined && <EffectiveTable effective={effective.data} />}
+      </Panel>
+    </Stack>
   )
 }

@@ -1,6 +1,8 @@
 import { Button } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
+import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { addressOf } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
@@ -10,28 +12,27 @@ import { Panel } from "../../shared/page/Panel.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
-import { columns, filters } from "./columns.tsx"
+import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
+import { BulkBar } from "./bulk/BulkBar.tsx"
+import { columns } from "./columns.tsx"
+import { useKeyFilters, useKeyQuery } from "./filters.ts"
 import { KeySummary } from "./KeySummary.tsx"
+import { keysPath } from "./words/key.ts"
 
 const liveTopics = ["configuration"] as const
-const path = "/admin-ui/admin/keys"
+const pageSize = 100
+const nobody: ReadonlySet<string> = new Set()
 
 /** Who may use the gateway: keys, their owners, and what they have spent. */
 const KeysPage = () => {
   const { change, text } = useTextSearch()
-  const mayCreate = useAllowed("keys:create")
-  const query = {
-    q: text("q"),
-    state: stateOf(text("state")),
-    tag: text("tag"),
-    project_id: text("project_id"),
-    near_limit: text("near_limit") === "true" ? true : undefined,
-    sort_by: sortOf(text("sort_by")),
-    limit: 100
-  }
-  const list = useApiList(path, { query })
-  useLiveRefresh(liveTopics, [path])
+  const mayChange = useAllowed("keys:disable", "keys:rotate", "policies:update")
+  const [selected, setSelected] = useState(nobody)
+  const { isFiltered, query, sorting } = useKeyQuery()
+  const filters = useKeyFilters()
+  const request = { query: { ...query, limit: pageSize } }
+  const list = useApiList(keysPath, request)
+  useLiveRefresh(liveTopics, [keysPath])
   return (
     <>
       <PageHeader
@@ -39,12 +40,8 @@ const KeysPage = () => {
         lead="Who may use the gateway, for what, and what they have spent."
         actions={
           <>
-            <CopyAs address={path} />
-            {mayCreate && (
-              <Button component={Link} to="/keys">
-                Create a key
-              </Button>
-            )}
+            <CopyAs address={addressOf("/admin-ui/admin/keys", request)} />
+            <CreateButton />
           </>
         }
       />
@@ -57,10 +54,23 @@ const KeysPage = () => {
           rowId={({ id }) => id}
           onOpen={({ id }) => change({ open: id })}
           openId={text("open")}
-          sorting={{ by: text("sort_by") ?? "created_at", onSort: (by) => change({ sort_by: by }) }}
+          sorting={sorting}
           list={list}
-          toolbar={<FilterBar filters={filters} />}
-          empty={<Empty>No key matches. A key lets one application or person use the gateway.</Empty>}
+          {...(mayChange && { selected, onSelect: setSelected })}
+          toolbar={
+            selected.size > 0 ? (
+              <BulkBar
+                rows={list.rows}
+                selected={selected}
+                query={query}
+                hasMore={list.query.hasNextPage}
+                onSelect={setSelected}
+              />
+            ) : (
+              <FilterBar filters={filters} />
+            )
+          }
+          empty={isFiltered ? <Empty>No key matches these filters.</Empty> : <NoKeys />}
         />
       </Panel>
       <DetailDrawer title={() => "Key"} page={(id) => `/keys/${id}`}>
@@ -70,10 +80,23 @@ const KeysPage = () => {
   )
 }
 
-const states = ["active", "disabled", "expired", "revoked"] as const
-const sorts = ["created_at", "last_used_at", "expires_at", "spend"] as const
+const CreateButton = () => {
+  const mayCreate = useAllowed("keys:create")
+  if (!mayCreate) return null
+  return (
+    <Button component={Link} to="/keys/new">
+      Create a key
+    </Button>
+  )
+}
 
-const stateOf = (text: string | undefined) => states.find((state) => state === text)
-const sortOf = (text: string | undefined) => sorts.find((sort) => sort === text)
+const NoKeys = () => (
+  <Empty
+    action={<CreateButton />}
+    command={curlOf({ method: "POST", address: keysPath, body: { name: "ada, laptop", owner_type: "individual" } })}
+  >
+    There is no key yet. A key lets one application or person use the gateway.
+  </Empty>
+)
 
 export default KeysPage

@@ -1,56 +1,61 @@
-import { Badge, Group } from "@mantine/core"
-import type { ResponseOf } from "../../api/Endpoints.ts"
 import type { Column } from "../../shared/table/DataTable.tsx"
-import type { Filter } from "../../shared/table/FilterBar.tsx"
-import { Money } from "../../shared/words/Amounts.tsx"
 import { When } from "../../shared/words/When.tsx"
+import { Due, KeyName, KeySpend, KeyState, Tags } from "./words/KeyWords.tsx"
+import type { Key } from "./words/key.ts"
 
-export type Key = ResponseOf<"GET", "/admin-ui/admin/keys">[number]
-
-export const filters: ReadonlyArray<Filter> = [
-  { name: "q", label: "Name, prefix, owner or tag" },
-  { name: "state", label: "State", choices: ["active", "disabled", "expired", "revoked"] },
-  { name: "near_limit", label: "Near a limit", choices: [{ value: "true", label: "Near a limit" }] },
-  { name: "tag", label: "Tag" }
-]
+const orNone = (text: string | null) => (text === null ? "–" : <bdi>{text}</bdi>)
 
 export const columns: ReadonlyArray<Column<Key>> = [
-  { id: "name", header: "Name", cell: ({ key_prefix, name }) => name ?? key_prefix },
-  { id: "prefix", header: "Prefix", cell: ({ key_prefix }) => <code>{key_prefix}</code> },
-  { id: "owner", header: "Owner", cell: ({ owner_email }) => owner_email ?? "–" },
-  { id: "project", header: "Project", cell: ({ project_id }) => project_id ?? "–" },
+  {
+    id: "name",
+    header: "Name and prefix",
+    cell: (key) => (
+      <>
+        <KeyName of={key} />
+        <br />
+        <code>{key.key_prefix}</code>
+      </>
+    )
+  },
+  { id: "state", header: "State", width: 100, main: true, cell: (key) => <KeyState of={key} /> },
+  { id: "project", header: "Project", cell: ({ project_name }) => orNone(project_name) },
+  { id: "owner", header: "Owner", cell: ({ owner_email }) => orNone(owner_email) },
+  { id: "team", header: "Team", cell: ({ team_id }) => orNone(team_id) },
   {
     id: "last_used",
     header: "Last used",
     sort: "last_used_at",
     main: true,
+    width: 120,
     cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
   },
   {
     id: "spend",
-    header: "This month",
+    header: "Spend this month",
     sort: "spend",
-    numeric: true,
     main: true,
-    cell: ({ spend_this_month_usd }) => <Money usd={spend_this_month_usd} />
+    width: 170,
+    cell: (key) => <KeySpend of={key} />
   },
   {
     id: "expires",
     header: "Expires",
     sort: "expires_at",
-    cell: ({ expires_at }) => <When at={expires_at} absent="never" />
+    width: 130,
+    cell: ({ expires_at }) => <Due at={expires_at} absent="never" />
   },
   {
-    id: "tags",
-    header: "Tags",
-    cell: ({ tags }) => (
-      <Group gap={4} wrap="nowrap">
-        {tags.map((tag) => (
-          <Badge key={tag} variant="light" color="gray" tt="none">
-            {tag}
-          </Badge>
-        ))}
-      </Group>
-    )
+    id: "rotation",
+    header: "Rotation due",
+    hidden: true,
+    cell: ({ rotation_due_at }) => <Due at={rotation_due_at} absent="–" />
+  },
+  { id: "tags", header: "Tags", cell: ({ tags }) => <Tags tags={tags} /> },
+  {
+    id: "created",
+    header: "Created",
+    sort: "created_at",
+    hidden: true,
+    cell: ({ created_at }) => <When at={created_at} />
   }
 ]

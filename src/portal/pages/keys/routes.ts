@@ -5,8 +5,22 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/keys",
-  validateSearch: textSearch("q", "state", "tag", "project_id", "near_limit", "sort_by"),
+  validateSearch: textSearch("q", "state", "tag", "team_id", "project_id", "near_limit", "sort_by", "sort_order"),
   component: lazyRouteComponent(() => import("./KeysPage.tsx"))
 })
 
-export const keysRoutes = [list] as const
+const wizard = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/keys/new",
+  validateSearch: textSearch("project_id", "step"),
+  component: lazyRouteComponent(() => import("./wizard/NewKeyPage.tsx"))
+})
+
+const one = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/keys/$id",
+  validateSearch: textSearch("tab"),
+  component: lazyRouteComponent(() => import("./page/KeyPage.tsx"))
+})
+
+export const keysRoutes = [list, wizard, one] as const

@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/operators",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("tab", "do"),
   component: lazyRouteComponent(() => import("./OperatorsPage.tsx"))
 })
 

@@ -2,11 +2,18 @@ import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
-const list = createRoute({
+const layers = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/policies",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("tab", "kind", "scope", "do", "key_id", "project_id", "team_id", "route", "model"),
   component: lazyRouteComponent(() => import("./PoliciesPage.tsx"))
 })
 
-export const policiesRoutes = [list] as const
+const simulator = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/policies/simulate",
+  validateSearch: textSearch("key_id", "path", "kind", "scope"),
+  component: lazyRouteComponent(() => import("./simulate/SimulatePage.tsx"))
+})
+
+export const policiesRoutes = [layers, simulator] as const

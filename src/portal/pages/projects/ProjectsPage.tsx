@@ -1,5 +1,160 @@
+import { Badge, Button } from "@mantine/core"
+import { Link, useNavigate } from "@tanstack/react-router"
+import { useRange } from "../../address/range.ts"
+import { useTextSearch } from "../../address/search.ts"
+import { addressOf } from "../../api/control.ts"
+import { useLiveRefresh } from "../../api/live.ts"
+import { useApi, useApiList } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { PathLink } from "../../shared/page/PathLink.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { Count, Money } from "../../shared/words/Amounts.tsx"
+import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
+import { percentText } from "../../shared/words/format.ts"
+import { When } from "../../shared/words/When.tsx"
+import { NewProject } from "./NewProject.tsx"
+import { type Project, projectsPath } from "./project.ts"
 
-const ProjectsPage = () => <PageHeader title="Projects" />
+type Sum = { readonly request_count: number; readonly failure_count: number; readonly estimated_cost_usd: number }
+interface Row extends Project {
+  readonly usage: Sum | undefined
+}
+
+const filters = [
+  { name: "q", label: "Name, owner or tag" },
+  { name: "tag", label: "Tag" }
+]
+const liveTopics = ["configuration"] as const
+const mostProjects = 500
+const pageSize = 100
+
+const columns: ReadonlyArray<Column<Row>> = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ id, name }) => (
+      <Link to="/projects/$id" params={{ id }}>
+        <bdi>{name}</bdi>
+      </Link>
+    )
+  },
+  { id: "owner", header: "Owner", cell: ({ owner_email }) => (owner_email === null ? "–" : <bdi>{owner_email}</bdi>) },
+  {
+    id: "keys",
+    header: "Keys",
+    numeric: true,
+    main: true,
+    cell: ({ id, key_count }) => (
+      <PathLink path={`/keys?project_id=${id}`}>
+        <Count of={key_count} />
+      </PathLink>
+    )
+  },
+  {
+    id: "requests",
+    header: "Requests",
+    numeric: true,
+    cell: ({ usage }) => <Count of={usage?.request_count ?? 0} short />
+  },
+  {
+    id: "failed",
+    header: "Failed",
+    numeric: true,
+    cell: ({ usage }) => percentText(usage?.failure_count ?? 0, usage?.request_count ?? 0)
+  },
+  {
+    id: "cost",
+    header: "Cost",
+    numeric: true,
+    main: true,
+    cell: ({ usage }) => <Money usd={usage?.estimated_cost_usd ?? 0} />
+  },
+  {
+    id: "services",
+    header: "Services",
+    cell: ({ service_names }) => (service_names.length === 0 ? "as policies say" : `${service_names.length} linked`)
+  },
+  {
+    id: "tags",
+    header: "Tags",
+    cell: ({ tags }) =>
+      tags.map((tag) => (
+        <Badge key={tag} variant="light" color="gray" tt="none" mr={4} radius="sm">
+          <bdi>{tag}</bdi>
+        </Badge>
+      ))
+  },
+  { id: "created", header: "Created", hidden: true, cell: ({ created_at }) => <When at={created_at} /> }
+]
+
+/** Groups of keys with common services, a common layer, and a common budget. */
+const ProjectsPage = () => {
+  const { change, text } = useTextSearch()
+  const navigate = useNavigate()
+  const { range } = useRange()
+  const mayChange = useAllowed("settings:update")
+  const mayOpen = useAllowed("operators:manage")
+  const request = { query: { q: text("q"), tag: text("tag"), limit: pageSize } }
+  const list = useApiList(projectsPath, request)
+  const usage = useApi("/admin-ui/admin/usage/by-project", {
+    query: { from: range.from.toISOString(), to: range.to.toISOString(), breakdown_limit: mostProjects }
+  })
+  useLiveRefresh(liveTopics, [projectsPath])
+  const sums = new Map(usage.data?.map(({ name, summary }) => [name, summary]))
+  const create = mayChange && <Button onClick={() => change({ do: "create" })}>Create a project</Button>
+  return (
+    <>
+      <PageHeader
+        title="Projects"
+        lead="Keys of one product or group share the services, the layer and the budget of their project."
+        actions={
+          <>
+            <CopyAs address={addressOf("/admin-ui/admin/projects", request)} />
+            {create}
+          </>
+        }
+      />
+      <Panel query={list.query} height={420} flush>
+        <DataTable
+          name="projects"
+          label="Projects"
+          columns={columns}
+          rows={list.rows.map((project): Row => ({ ...project, usage: sums.get(project.id) }))}
+          rowId={({ id }) => id}
+          {...(mayOpen && { onOpen: ({ id }: Row) => void navigate({ to: "/projects/$id", params: { id } }) })}
+          list={{ query: list.query, rows: [] }}
+          toolbar={
+            <>
+              <FilterBar filters={filters} />
+              {usage.error !== null && <span>The usage cannot be read: {usage.error.message}</span>}
+            </>
+          }
+          empty={
+            text("q") !== undefined || text("tag") !== undefined ? (
+              <Empty>No project matches these filters.</Empty>
+            ) : (
+              <Empty
+                action={create}
+                command={curlOf({ method: "POST", address: projectsPath, body: { name: "search" } })}
+              >
+                There is no project yet. Keys can also do without one.
+              </Empty>
+            )
+          }
+        />
+      </Panel>
+      {text("do") === "create" && mayChange && (
+        <NewProject
+          onClose={() => change({ do: undefined })}
+          onDone={(id) => void navigate(mayOpen ? { to: "/projects/$id", params: { id } } : { to: "/projects" })}
+        />
+      )}
+    </>
+  )
+}
 
 export default ProjectsPage

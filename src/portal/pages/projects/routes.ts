@@ -5,8 +5,15 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/projects",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("q", "tag", "do"),
   component: lazyRouteComponent(() => import("./ProjectsPage.tsx"))
 })
 
-export const projectsRoutes = [list] as const
+const one = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/projects/$id",
+  validateSearch: textSearch("tab"),
+  component: lazyRouteComponent(() => import("./ProjectPage.tsx"))
+})
+
+export const projectsRoutes = [list, one] as const

@@ -1,0 +1,123 @@
+import { Button, Group, Modal, Stack, Switch, TagsInput, Textarea, TextInput } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { useState } from "react"
+import type { BodyOf } from "../../../api/Endpoints.ts"
+import { TimeInput } from "../../../shared/dialogs/TimeInput.tsx"
+import { type Key, keyName } from "../words/key.ts"
+import { ChangeKey } from "./ChangeKey.tsx"
+
+type KeyPatch = BodyOf<"PATCH", "/admin-ui/admin/keys/:id">
+type Draft = Pick<
+  Key,
+  "name" | "description" | "owner_email" | "tags" | "team_id" | "expires_at" | "rotation_due_at" | "holder_rotation"
+>
+
+interface Props {
+  readonly of: Key
+  readonly onClose: () => void
+}
+
+const draftOf = (key: Key): Draft => ({
+  name: key.name,
+  description: key.description,
+  owner_email: key.owner_email,
+  tags: key.tags,
+  team_id: key.team_id,
+  expires_at: key.expires_at,
+  rotation_due_at: key.rotation_due_at,
+  holder_rotation: key.holder_rotation
+})
+
+const changesOf = (before: Draft, after: Draft): KeyPatch => {
+  const was: Readonly<Record<string, unknown>> = { ...before }
+  return Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => JSON.stringify(was[name]) !== JSON.stringify(value))
+  )
+}
+
+const texts = [
+  ["name", "Name", "By which people know it."],
+  ["owner_email", "Owner", "The address of whoever answers for it."],
+  ["team_id", "Team", "Its policy layer holds for the key."]
+] as const
+
+/** Changes what a key is called, whom it belongs to, and when it ends. */
+export const EditKey = ({ of, onClose }: Props) => {
+  // what the person saw when the form opened, also if the key changes meanwhile
+  const [key] = useState(of)
+  const [draft, setDraft] = useState(() => draftOf(key))
+  const [isReviewing, setReviewing] = useState(false)
+  const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
+  const changes = changesOf(draftOf(key), draft)
+  if (isReviewing) {
+    return (
+      <ChangeKey
+        base={key}
+        changes={changes}
+        onClose={() => setReviewing(false)}
+        onDone={() => {
+          notifications.show({ message: `${keyName(key)} is changed.` })
+          onClose()
+        }}
+      />
+    )
+  }
+  return (
+    <Modal opened onClose={onClose} title={`Edit ${keyName(key)}`} size="lg">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          setReviewing(true)
+        }}
+      >
+        <Stack gap="sm">
+          {texts.map(([name, label, help], place) => (
+            <TextInput
+              key={name}
+              label={label}
+              description={help}
+              value={draft[name] ?? ""}
+              onChange={({ currentTarget }) => set({ [name]: currentTarget.value === "" ? null : currentTarget.value })}
+              {...(place === 0 && { "data-autofocus": true })}
+            />
+          ))}
+          <Textarea
+            label="Description"
+            value={draft.description ?? ""}
+            onChange={({ currentTarget }) =>
+              set({ description: currentTarget.value === "" ? null : currentTarget.value })
+            }
+            autosize
+          />
+          <TagsInput label="Tags" value={[...draft.tags]} onChange={(tags) => set({ tags })} />
+          <TimeInput
+            label={<code>expires_at</code>}
+            description="From then on its requests are refused."
+            value={draft.expires_at}
+            onChange={(expires_at) => set({ expires_at })}
+          />
+          <TimeInput
+            label={<code>rotation_due_at</code>}
+            description="A reminder. The key goes on to work."
+            value={draft.rotation_due_at}
+            onChange={(rotation_due_at) => set({ rotation_due_at })}
+          />
+          <Switch
+            label={<code>holder_rotation</code>}
+            description="Whoever holds the key may give it a new secret."
+            checked={draft.holder_rotation}
+            onChange={({ currentTarget }) => set({ holder_rotation: currentTarget.checked })}
+          />
+          <Group justify="end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" disabled={Object.keys(changes).length === 0}>
+              See the difference
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}

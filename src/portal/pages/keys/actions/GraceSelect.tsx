@@ -1,0 +1,31 @@
+import { Select } from "@mantine/core"
+
+const hour = 3_600
+
+const choices = [
+  { value: "0", label: "at once" },
+  { value: String(hour), label: "1 hour" },
+  { value: String(24 * hour), label: "1 day" },
+  { value: String(7 * 24 * hour), label: "7 days" },
+  { value: String(30 * 24 * hour), label: "30 days" }
+]
+
+export const usualGrace = 24 * hour
+
+interface Props {
+  readonly value: number
+  readonly onChange: (seconds: number) => void
+}
+
+/** How long the old secret works beside the new one. */
+export const GraceSelect = ({ onChange, value }: Props) => (
+  <Select
+    label="The old secret stops working"
+    description="Until then both work, so that nobody is cut off while the new one is put in place."
+    data={choices}
+    value={String(value)}
+    onChange={(next) => next !== null && onChange(Number(next))}
+    allowDeselect={false}
+    maw={320}
+  />
+)

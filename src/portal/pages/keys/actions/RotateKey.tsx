@@ -1,0 +1,45 @@
+import { useState } from "react"
+import { useApiWrite } from "../../../api/queries.ts"
+import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { SecretOnce } from "../../../shared/dialogs/SecretOnce.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import { type Key, keyName, staleAfterKeys } from "../words/key.ts"
+import { GraceSelect, usualGrace } from "./GraceSelect.tsx"
+
+interface Props {
+  readonly of: Key
+  readonly onClose: () => void
+}
+
+/** Gives a key a new secret. Its policy, its counters and its id stay. */
+export const RotateKey = ({ of: key, onClose }: Props) => {
+  const [grace, setGrace] = useState(usualGrace)
+  const rotate = useApiWrite("POST", "/admin-ui/admin/keys/:id/rotate", staleAfterKeys)
+  if (rotate.data !== undefined) {
+    return (
+      <SecretOnce title={`The new secret of ${keyName(key)}`} secret={rotate.data.raw_key} onStored={onClose}>
+        <p>
+          {rotate.data.key.previous_key_expires_at === null ? (
+            "The old secret does not work any more."
+          ) : (
+            <>
+              The old secret stops working <When at={rotate.data.key.previous_key_expires_at} />.
+            </>
+          )}
+        </p>
+      </SecretOnce>
+    )
+  }
+  return (
+    <ChangeDialog
+      title={`Rotate ${keyName(key)}`}
+      action="Make a new secret"
+      isBusy={rotate.isPending}
+      error={rotate.error}
+      onClose={onClose}
+      onConfirm={() => rotate.mutate({ params: { id: key.id }, body: { grace_seconds: grace } })}
+    >
+      <GraceSelect value={grace} onChange={setGrace} />
+    </ChangeDialog>
+  )
+}

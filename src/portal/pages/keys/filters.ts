@@ -1,0 +1,79 @@
+import { useTextSearch } from "../../address/search.ts"
+import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import type { Filter } from "../../shared/table/FilterBar.tsx"
+import type { KeyQuery } from "./words/key.ts"
+
+const states = ["active", "disabled", "expired", "revoked"] as const
+const sorts = ["created_at", "last_used_at", "expires_at", "spend"] as const
+const orders = ["asc", "desc"] as const
+
+/** The order in which the server lists if nothing else is said. */
+const usualOrder: Readonly<Record<(typeof sorts)[number], (typeof orders)[number]>> = {
+  created_at: "desc",
+  last_used_at: "desc",
+  expires_at: "asc",
+  spend: "desc"
+}
+
+const oneOf = <Name extends string>(names: ReadonlyArray<Name>, text: string | undefined): Name | undefined =>
+  names.find((name) => name === text)
+
+/** Returns the query of the list as the address says it. */
+export const useKeyQuery = () => {
+  const { change, text } = useTextSearch()
+  const by = oneOf(sorts, text("sort_by")) ?? "created_at"
+  const order = oneOf(orders, text("sort_order")) ?? usualOrder[by]
+  const query: Partial<KeyQuery> = {
+    ...given("q", text("q")),
+    ...given("state", oneOf(states, text("state"))),
+    ...given("tag", text("tag")),
+    ...given("team_id", text("team_id")),
+    ...given("project_id", text("project_id")),
+    ...(text("near_limit") === "true" && { near_limit: true }),
+    ...(text("sort_by") !== undefined && { sort_by: by }),
+    ...(order !== usualOrder[by] && { sort_order: order })
+  }
+  const sorting = {
+    by,
+    isReversed: order !== usualOrder[by],
+    onSort: (next: string) => {
+      const name = oneOf(sorts, next) ?? "created_at"
+      const reversed = usualOrder[name] === "asc" ? "desc" : "asc"
+      change({
+        sort_by: name,
+        sort_order: name === by && order === usualOrder[name] ? reversed : undefined
+      })
+    }
+  }
+  const isFiltered = ["q", "state", "tag", "team_id", "project_id", "near_limit"].some(
+    (name) => text(name) !== undefined
+  )
+  return { query, sorting, isFiltered }
+}
+
+const given = <Name extends string, Value>(name: Name, value: Value | undefined) =>
+  value === undefined ? {} : { [name]: value }
+
+const mostProjects = 500
+
+export const useKeyFilters = (): ReadonlyArray<Filter> => {
+  const maySee = useAllowed("usage:read")
+  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
+  return [
+    { name: "q", label: "Name, prefix, owner or tag" },
+    { name: "state", label: "State", choices: [...states] },
+    ...(projects.data === undefined
+      ? []
+      : [
+          {
+            name: "project_id",
+            label: "Project",
+            choices: projects.data.map(({ id, name }) => ({ value: id, label: name }))
+          }
+        ]),
+    { name: "near_limit", label: "Near a limit", choices: [{ value: "true", label: "Near a limit" }] },
+    { name: "team_id", label: "Team" },
+    { name: "tag", label: "Tag" }
+  ]
+}

@@ -1,0 +1,76 @@
+import { useLiveRefresh } from "../../../api/live.ts"
+import { useApi } from "../../../api/queries.ts"
+import { Meter } from "../../../shared/charts/Meter.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { PathLink } from "../../../shared/page/PathLink.tsx"
+import { countText, moneyText } from "../../../shared/words/format.ts"
+import { When } from "../../../shared/words/When.tsx"
+import styles from "./KeyPage.module.css"
+
+const path = "/admin-ui/admin/limits/state"
+const liveTopics = ["limits", "configuration"] as const
+const refreshMs = 15_000
+
+/** How much of each limit is used now, also of those that it shares with other keys. */
+export const KeyMeters = ({ id }: { readonly id: string }) => {
+  const state = useApi(path, { query: { scope: "key", id } }, { refreshMs })
+  useLiveRefresh(liveTopics, [path])
+  const limits = state.data?.limits ?? []
+  return (
+    <Panel
+      title="Limits now"
+      query={state}
+      height={220}
+      actions={<PathLink path={`/limits?id=${id}`}>Limits</PathLink>}
+      {...(limits.length === 0 && { empty: <p>No limit holds for this key. It may send and spend what it wants.</p> })}
+    >
+      <ul className={styles.meters}>
+        {limits.map(
+          ({ forecast, limit, meter, raised_until, reserved, resets_at, scope, scope_name, unit, used, within }) => (
+            <li key={`${scope} ${scope_name} ${meter} ${within ?? ""}`}>
+              <div className={styles.meterWords}>
+                <code>{meter}</code>
+                {scope !== "key" && (
+                  <span>
+                    shared in <bdi>{scope_name}</bdi>
+                  </span>
+                )}
+                {within !== null && (
+                  <span>
+                    within <bdi>{within}</bdi>
+                  </span>
+                )}
+              </div>
+              {used === null ? (
+                <span>The counter cannot be read.</span>
+              ) : (
+                <Meter
+                  label={`${meter} of ${scope_name}`}
+                  used={used}
+                  reserved={reserved ?? 0}
+                  limit={limit}
+                  format={unit === "usd" ? moneyText : countText}
+                />
+              )}
+              <span className={styles.note}>
+                resets <When at={resets_at} />
+                {forecast !== null && (
+                  <>
+                    {" "}
+                    · reached <When at={forecast} /> at this rate
+                  </>
+                )}
+                {raised_until !== null && (
+                  <>
+                    {" "}
+                    · raised until <When at={raised_until} />
+                  </>
+                )}
+              </span>
+            </li>
+          )
+        )}
+      </ul>
+    </Panel>
+  )
+}

@@ -1,0 +1,95 @@
+import { Stack } from "@mantine/core"
+import { useRange } from "../../../address/range.ts"
+import { useApi } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
+import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { countText, durationText, moneyText, percentText, shortCountText } from "../../../shared/words/format.ts"
+import { KeyFacts } from "../words/KeyFacts.tsx"
+import type { Key } from "../words/key.ts"
+import { KeyMeters } from "./KeyMeters.tsx"
+import styles from "./KeyPage.module.css"
+import { UsedTable } from "./UsedTable.tsx"
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+/** Longer ranges are shown by day. */
+const mostHours = 72
+
+/** What a key has used, and how much of its limits. */
+export const KeyOverview = ({ of: key }: { readonly of: Key }) => {
+  const maySeeUsage = useAllowed("usage:read")
+  return (
+    <Stack gap="sm">
+      <div className={styles.columns}>
+        {maySeeUsage && <KeyMeters id={key.id} />}
+        <Panel title="The key">
+          <KeyFacts of={key} />
+        </Panel>
+      </div>
+      {maySeeUsage && <KeyUsage id={key.id} />}
+    </Stack>
+  )
+}
+
+const KeyUsage = ({ id }: { readonly id: string }) => {
+  const { range } = useRange()
+  const filter = { from: range.from.toISOString(), to: range.to.toISOString(), key_id: id }
+  const isHourly = range.to.getTime() - range.from.getTime() <= mostHours * hourMs
+  const total = useApi("/admin-ui/admin/usage/summary", { query: filter })
+  const series = useApi("/admin-ui/admin/usage/timeseries", {
+    query: { ...filter, interval: isHourly ? "hour" : "day" }
+  })
+  const sum = total.data
+  return (
+    <>
+      <Tiles>
+        <Tile
+          label="Requests"
+          value={sum && countText(sum.request_count)}
+          detail={sum && `${percentText(sum.failure_count, sum.request_count)} failed`}
+        />
+        <Tile
+          label="Cost"
+          value={sum && moneyText(sum.estimated_cost_usd)}
+          detail={sum && `${countText(sum.unpriced_request_count)} without a price`}
+        />
+        <Tile
+          label="Tokens"
+          value={sum && shortCountText(sum.total_tokens)}
+          detail={sum && `${shortCountText(sum.input_tokens)} in, ${shortCountText(sum.output_tokens)} out`}
+        />
+        <Tile
+          label="Average latency"
+          value={sum && (sum.average_latency_ms === null ? "–" : durationText(sum.average_latency_ms))}
+        />
+      </Tiles>
+      <Panel
+        title="Requests and refusals"
+        query={series}
+        height={200}
+        {...((series.data?.length ?? 0) === 0 && { empty: <p>No request in this range.</p> })}
+      >
+        <TimeChart
+          label="Requests"
+          kind="bars"
+          bucketMs={isHourly ? hourMs : dayMs}
+          format={countText}
+          series={[
+            { key: "success", label: "successful" },
+            { key: "failure", label: "failed or refused", color: "var(--bad)" }
+          ]}
+          points={(series.data ?? []).map(({ bucket, summary }) => ({
+            at: new Date(bucket).getTime(),
+            values: { success: summary.success_count, failure: summary.failure_count }
+          }))}
+        />
+      </Panel>
+      <div className={styles.columns}>
+        <UsedTable title="Models" by="model" filter={filter} />
+        <UsedTable title="Client programs" by="client" filter={filter} />
+      </div>
+    </>
+  )
+}

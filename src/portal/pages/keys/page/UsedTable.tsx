@@ -1,0 +1,53 @@
+import { Table } from "@mantine/core"
+import { useApi } from "../../../api/queries.ts"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { Count, Money } from "../../../shared/words/Amounts.tsx"
+import styles from "./KeyPage.module.css"
+
+interface Props {
+  readonly title: string
+  readonly by: "model" | "client"
+  readonly filter: { readonly from: string; readonly to: string; readonly key_id: string }
+}
+
+const mostRows = 8
+
+/** What a key was used for, the most used first. */
+export const UsedTable = ({ by, filter, title }: Props) => {
+  const query = useApi(`/admin-ui/admin/usage/by-${by}`, { query: { ...filter, breakdown_limit: mostRows } })
+  const rows = query.data ?? []
+  return (
+    <Panel
+      title={title}
+      query={query}
+      height={150}
+      flush
+      {...(rows.length === 0 && { empty: <p className={styles.none}>None in this range.</p> })}
+    >
+      <Table aria-label={title}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Name</Table.Th>
+            <Table.Th ta="right">Requests</Table.Th>
+            <Table.Th ta="right">Cost</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map(({ display_name, name, summary }) => (
+            <Table.Tr key={name}>
+              <Table.Td className={styles.wrap}>
+                <bdi>{display_name}</bdi>
+              </Table.Td>
+              <Table.Td ta="right">
+                <Count of={summary.request_count} short />
+              </Table.Td>
+              <Table.Td ta="right">
+                <Money usd={summary.estimated_cost_usd} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Panel>
+  )
+}

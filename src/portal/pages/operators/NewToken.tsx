@@ -1,0 +1,93 @@
+import { Button, Checkbox, Group, Modal, Stack, TextInput } from "@mantine/core"
+import { useState } from "react"
+import { useApi, useApiWrite } from "../../api/queries.ts"
+import { useSession } from "../../api/session.ts"
+import { SecretOnce } from "../../shared/dialogs/SecretOnce.tsx"
+import { TimeInput } from "../../shared/dialogs/TimeInput.tsx"
+import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
+import { staleAfterTokens, tokensPath } from "./operator.ts"
+
+const scopesPath = "/admin-ui/admin/operator-tokens/scopes"
+
+/** Makes a token with some of the scopes that the caller has. */
+export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
+  const session = useSession()
+  const scopes = useApi(scopesPath, {})
+  const [name, setName] = useState("")
+  const [chosen, setChosen] = useState<ReadonlyArray<string>>([])
+  const [expires, setExpires] = useState<string | null>(null)
+  const create = useApiWrite("POST", tokensPath, staleAfterTokens)
+  const held = session.state === "signed-in" ? session.who.scopes : []
+  const mayGrant = (scope: string) => held.includes("*") || held.includes(scope)
+  const offered = (scopes.data ?? []).filter(({ scope }) => mayGrant(scope))
+  const errorOf = (field: string) => create.error?.fields.find((one) => one.field === field)?.message
+  if (create.data !== undefined) {
+    return (
+      <SecretOnce
+        title={`The operator token ${create.data.token.name}`}
+        secret={create.data.raw_token}
+        onStored={() => {
+          create.reset()
+          onClose()
+        }}
+      />
+    )
+  }
+  return (
+    <Modal opened onClose={onClose} title="Create an operator token" size="lg">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          create.mutate({
+            body: {
+              name,
+              scopes: offered.map(({ scope }) => scope).filter((scope) => chosen.includes(scope)),
+              expires_at: expires
+            }
+          })
+        }}
+      >
+        <Stack gap="sm">
+          <TextInput
+            label="Name"
+            description="Who or what holds it, such as “dashboards”."
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+            error={errorOf("name")}
+            required
+            data-autofocus
+          />
+          {scopes.error !== null && <ErrorNote error={scopes.error} />}
+          <Checkbox.Group
+            label="Scopes"
+            description="Only those that your own token has."
+            value={[...chosen]}
+            onChange={setChosen}
+            error={errorOf("scopes")}
+          >
+            <Stack gap={6} mt={4}>
+              {offered.map(({ help, scope }) => (
+                <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={help} />
+              ))}
+            </Stack>
+          </Checkbox.Group>
+          <TimeInput
+            label={<code>expires_at</code>}
+            value={expires}
+            onChange={setExpires}
+            error={errorOf("expires_at")}
+          />
+          {create.error !== null && create.error.fields.length === 0 && <ErrorNote error={create.error} />}
+          <Group justify="end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={create.isPending} disabled={name === "" || chosen.length === 0}>
+              Create the token
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}

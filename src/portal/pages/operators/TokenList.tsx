@@ -1,0 +1,137 @@
+import { Button, Group, SegmentedControl } from "@mantine/core"
+import { useState } from "react"
+import { useTextSearch } from "../../address/search.ts"
+import type { List } from "../../api/queries.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { StatusWord } from "../../shared/words/StatusWord.tsx"
+import { When } from "../../shared/words/When.tsx"
+import { stateOf, type Token } from "./operator.ts"
+import { RevokeToken } from "./RevokeToken.tsx"
+import { RotateToken } from "./RotateToken.tsx"
+
+interface Props {
+  readonly list: List<Token>
+  readonly kind: Token["kind"]
+}
+
+interface Chosen {
+  readonly token: Token
+  readonly what: "rotate" | "revoke"
+}
+
+/** Tokens, or the people who signed in at the identity provider. */
+export const TokenList = ({ kind, list }: Props) => {
+  const { change } = useTextSearch()
+  const [chosen, setChosen] = useState<Chosen>()
+  const [isAll, setAll] = useState("active")
+  const rows = list.rows.filter((token) => token.kind === kind && (isAll === "all" || token.active))
+  const close = () => setChosen(undefined)
+  return (
+    <Panel query={list.query} height={320} flush>
+      <DataTable
+        name={`operators-${kind}`}
+        label={kind === "token" ? "Operator tokens" : "People"}
+        columns={columnsOf(kind, setChosen)}
+        rows={rows}
+        rowId={({ id }) => id}
+        list={{ query: list.query, rows: [] }}
+        toolbar={
+          <SegmentedControl
+            aria-label="Which"
+            data={[
+              { value: "active", label: "Active" },
+              { value: "all", label: "All, also ended ones" }
+            ]}
+            value={isAll}
+            onChange={setAll}
+          />
+        }
+        empty={
+          kind === "token" ? (
+            <Empty action={<Button onClick={() => change({ do: "create" })}>Create a token</Button>}>
+              No token is active.
+            </Empty>
+          ) : (
+            <Empty>
+              Nobody has signed in at an identity provider. Its settings are those of <code>IDENTITY_*</code>.
+            </Empty>
+          )
+        }
+      />
+      {chosen?.what === "rotate" && <RotateToken of={chosen.token} onClose={close} />}
+      {chosen?.what === "revoke" && <RevokeToken of={chosen.token} onClose={close} />}
+    </Panel>
+  )
+}
+
+const columnsOf = (kind: Token["kind"], choose: (chosen: Chosen) => void): ReadonlyArray<Column<Token>> => [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ is_caller, name }) => (
+      <>
+        <bdi>{name}</bdi>
+        {is_caller && <strong> (you)</strong>}
+      </>
+    )
+  },
+  {
+    id: "state",
+    header: "State",
+    main: true,
+    width: 100,
+    cell: (token) => {
+      const [meaning, word] = stateOf(token)
+      return <StatusWord meaning={meaning}>{word}</StatusWord>
+    }
+  },
+  {
+    id: "scopes",
+    header: "Scopes",
+    cell: ({ scopes }) => (
+      <code title={scopes.join(", ")}>{scopes.includes("*") ? "* (everything)" : scopes.join(", ")}</code>
+    )
+  },
+  {
+    id: "used",
+    header: "Last used",
+    main: true,
+    width: 120,
+    cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
+  },
+  {
+    id: "expires",
+    header: kind === "token" ? "Expires" : "Signs out",
+    width: 120,
+    cell: ({ expires_at }) => <When at={expires_at} absent="never" />
+  },
+  { id: "sessions", header: "Browsers", numeric: true, width: 80, cell: ({ session_count }) => session_count },
+  {
+    id: "prefix",
+    header: "Prefix",
+    hidden: kind === "person",
+    cell: ({ token_prefix }) => <code>{token_prefix}</code>
+  },
+  { id: "created", header: "Created", hidden: true, cell: ({ created_at }) => <When at={created_at} /> },
+  {
+    id: "actions",
+    header: "Actions",
+    main: true,
+    width: 170,
+    cell: (token) =>
+      token.active && (
+        <Group gap={4} wrap="nowrap">
+          {kind === "token" && (
+            <Button size="compact-sm" variant="default" onClick={() => choose({ token, what: "rotate" })}>
+              Rotate
+            </Button>
+          )}
+          <Button size="compact-sm" variant="default" color="red" onClick={() => choose({ token, what: "revoke" })}>
+            Revoke
+          </Button>
+        </Group>
+      )
+  }
+]

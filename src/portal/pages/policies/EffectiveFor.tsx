@@ -1,0 +1,95 @@
+import { Autocomplete, Select, Stack, TextInput } from "@mantine/core"
+import { useTextSearch } from "../../address/search.ts"
+import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { EffectiveTable, LayerName } from "../../shared/policy/EffectiveTable.tsx"
+import { usePolicyFields } from "../../shared/policy/fields.ts"
+import { KeyPicker } from "./words/KeyPicker.tsx"
+import styles from "./words/Policies.module.css"
+
+const mostProjects = 500
+
+/** The policy that holds for requests of a key, a project or a team; to a route, or for a model. */
+export const EffectiveFor = () => {
+  const { change, text } = useTextSearch()
+  const described = usePolicyFields()
+  const maySee = useAllowed("usage:read")
+  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
+  const models = useApi("/admin-ui/admin/usage/filter-values", { query: { field: "model" } }, { enabled: maySee })
+  const key = text("key_id")
+  const route = described.data?.routes.find((one) => one === text("route"))
+  const effective = useApi("/admin-ui/admin/policy/effective", {
+    query: {
+      key_id: key,
+      ...(key === undefined && { project_id: text("project_id"), team_id: text("team_id") }),
+      ...(route !== undefined && { route }),
+      model: text("model")
+    }
+  })
+  const data = effective.data
+  return (
+    <Stack gap="sm">
+      <Panel title="Effective for">
+        <div className={styles.pick}>
+          <KeyPicker value={key} onChange={(key_id) => change({ key_id, project_id: undefined, team_id: undefined })} />
+          <Select
+            label="Project"
+            placeholder={key === undefined ? "any" : "that of the key"}
+            data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+            value={key === undefined ? (text("project_id") ?? null) : null}
+            onChange={(project_id) => change({ project_id: project_id ?? undefined })}
+            disabled={key !== undefined}
+            searchable
+            clearable
+          />
+          <TextInput
+            label="Team"
+            placeholder={key === undefined ? "any" : "that of the key"}
+            value={key === undefined ? (text("team_id") ?? "") : ""}
+            onChange={({ currentTarget }) => change({ team_id: currentTarget.value })}
+            disabled={key !== undefined}
+          />
+          <Select
+            label="Route"
+            placeholder="any"
+            data={[...(described.data?.routes ?? [])]}
+            value={route ?? null}
+            onChange={(next) => change({ route: next ?? undefined })}
+            searchable
+            clearable
+          />
+          <Autocomplete
+            size="xs"
+            label="Model"
+            placeholder="any"
+            data={[...(models.data?.values ?? [])]}
+            value={text("model") ?? ""}
+            onChange={(model) => change({ model })}
+          />
+        </div>
+      </Panel>
+      <Panel
+        title="What holds"
+        note={
+          data !== undefined &&
+          (data.layers.length === 0 ? (
+            "no layer applies"
+          ) : (
+            <>
+              by{" "}
+              {data.layers.map((layer) => (
+                <LayerName key={layer.layer} {...layer} />
+              ))}
+            </>
+          ))
+        }
+        query={effective}
+        height={240}
+        flush
+      >
+        {data !== undefined && <EffectiveTable effective={data} />}
+      </Panel>
+    </Stack>
+  )
+}

@@ -1,0 +1,132 @@
+import { Button, Group, Modal, Stack, Switch } from "@mantine/core"
+import { useState } from "react"
+import { useTextSearch } from "../../../address/search.ts"
+import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
+import { changedValues, type PolicyValues, usePolicyFields } from "../../../shared/policy/fields.ts"
+import { GuardrailForm, type GuardrailValues } from "../../../shared/policy/GuardrailForm.tsx"
+import { PolicyForm } from "../../../shared/policy/PolicyForm.tsx"
+import { type Layer, type LayerKind, layerName, policyOf } from "../words/layer.ts"
+import { LayerReview } from "./LayerReview.tsx"
+import { NewLayerReview } from "./NewLayerReview.tsx"
+import { ScopeFields } from "./ScopeFields.tsx"
+
+interface Props {
+  /** The layer to change. Without one, a new one is made. */
+  readonly layer?: Layer
+  readonly kind?: LayerKind
+  readonly scope?: string | undefined
+  readonly onClose: () => void
+}
+
+const notEmpty = (values: PolicyValues) => Object.keys(values).length > 0
+
+/** Makes or changes a layer: whom it is for, what each key may do, and what all of them share. */
+export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose, scope: firstScope }: Props) => {
+  const { change } = useTextSearch()
+  const described = usePolicyFields()
+  // what the person saw when the form opened, also if the layer changes meanwhile
+  const [layer] = useState(current)
+  const [kind, setKind] = useState<LayerKind>(layer?.kind ?? firstKind)
+  const [scope, setScope] = useState(layer?.scope_id ?? firstScope ?? "")
+  const [enabled, setEnabled] = useState(layer?.enabled ?? true)
+  const before = {
+    policy: layer === undefined ? {} : policyOf(layer),
+    shared: layer?.shared ?? {},
+    guardrails: layer?.guardrail_policy ?? {}
+  }
+  const [policy, setPolicy] = useState<PolicyValues>(before.policy)
+  const [shared, setShared] = useState<PolicyValues>(before.shared)
+  const [guardrails, setGuardrails] = useState<GuardrailValues>(before.guardrails)
+  const [isReviewing, setReviewing] = useState(false)
+  const isShared = (name: string) => described.data?.shared.includes(name) === true
+  const parts = {
+    policy: changedValues({ ...before.policy }, policy),
+    shared: changedValues({ ...before.shared }, shared),
+    guardrail_policy: changedValues({ ...before.guardrails }, { ...guardrails })
+  }
+  const changes = {
+    ...(enabled !== (layer?.enabled ?? true) && { enabled }),
+    ...(notEmpty(parts.policy) && { policy: parts.policy }),
+    ...(notEmpty(parts.shared) && { shared: parts.shared }),
+    ...(notEmpty(parts.guardrail_policy) && { guardrail_policy: parts.guardrail_policy })
+  }
+  const back = () => setReviewing(false)
+
+  if (isReviewing && layer !== undefined)
+    return <LayerReview layer={layer} changes={changes} onClose={back} onDone={onClose} />
+  if (isReviewing) {
+    const upsert = { kind, ...(kind !== "global" && { scope_id: scope }), ...changes }
+    return (
+      <NewLayerReview
+        layer={upsert}
+        onClose={back}
+        onDone={(id) => {
+          onClose()
+          change({ do: undefined, kind: undefined, scope: undefined, open: id })
+        }}
+      />
+    )
+  }
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={layer === undefined ? "Create a layer" : `The layer of ${layerName(layer)}`}
+      size={1000}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          setReviewing(true)
+        }}
+      >
+        <Stack gap="md">
+          {described.error !== null && <ErrorNote error={described.error} />}
+          {layer === undefined && (
+            <ScopeFields
+              kind={kind}
+              scope={scope}
+              onChange={(next, id) => {
+                setKind(next)
+                setScope(id)
+              }}
+            />
+          )}
+          <Switch
+            label="It is in force"
+            description="A layer that is switched off keeps its settings and restricts nothing."
+            checked={enabled}
+            onChange={({ currentTarget }) => setEnabled(currentTarget.checked)}
+          />
+          <h3>Each key by itself</h3>
+          <PolicyForm
+            values={policy}
+            before={before.policy}
+            onChange={(name, value) => setPolicy((was) => ({ ...was, [name]: value }))}
+          />
+          <h3>All keys together</h3>
+          <PolicyForm
+            values={shared}
+            before={before.shared}
+            onChange={(name, value) => setShared((was) => ({ ...was, [name]: value }))}
+            only={({ field }) => isShared(field)}
+            prefix="shared"
+          />
+          <h3>Guardrails</h3>
+          <GuardrailForm values={guardrails} onChange={setGuardrails} />
+          <Group justify="end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button
+              type="submit"
+              disabled={layer === undefined ? kind !== "global" && scope === "" : Object.keys(changes).length === 0}
+            >
+              See whom it hits
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}

@@ -1,0 +1,90 @@
+import { Autocomplete, Select, TextInput } from "@mantine/core"
+import { useApi } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
+import { usePolicyFields } from "../../../shared/policy/fields.ts"
+import type { LayerKind } from "../words/layer.ts"
+import styles from "../words/Policies.module.css"
+
+interface Props {
+  readonly kind: LayerKind
+  readonly scope: string
+  readonly onChange: (kind: LayerKind, scope: string) => void
+}
+
+const mostProjects = 500
+
+/** Whom a layer is for. */
+export const ScopeFields = ({ kind, onChange, scope }: Props) => {
+  const described = usePolicyFields()
+  const kinds = described.data?.layer_kinds ?? []
+  return (
+    <div className={styles.pick}>
+      <Select
+        label="For"
+        data={kinds.map((value) => ({ value, label: value === "global" ? "all keys" : `a ${value}` }))}
+        value={kind}
+        onChange={(next) => {
+          const found = kinds.find((one) => one === next)
+          if (found !== undefined) onChange(found, "")
+        }}
+        allowDeselect={false}
+        data-autofocus
+      />
+      <ScopeInput kind={kind} scope={scope} onChange={(next) => onChange(kind, next)} />
+    </div>
+  )
+}
+
+interface InputProps {
+  readonly kind: LayerKind
+  readonly scope: string
+  readonly onChange: (scope: string) => void
+}
+
+const ScopeInput = ({ kind, onChange, scope }: InputProps) => {
+  const described = usePolicyFields()
+  const maySee = useAllowed("usage:read")
+  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
+  const models = useApi(
+    "/admin-ui/admin/usage/filter-values",
+    { query: { field: "model" } },
+    { enabled: maySee && kind === "model" }
+  )
+  switch (kind) {
+    case "global":
+      return null
+    case "project":
+      return (
+        <Select
+          label="Project"
+          data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+          value={scope === "" ? null : scope}
+          onChange={(next) => onChange(next ?? "")}
+          searchable
+          error={projects.error?.message}
+        />
+      )
+    case "route":
+      return (
+        <Select
+          label="Route"
+          data={[...(described.data?.routes ?? [])]}
+          value={scope === "" ? null : scope}
+          onChange={(next) => onChange(next ?? "")}
+          searchable
+        />
+      )
+    case "model":
+      return (
+        <Autocomplete
+          size="xs"
+          label="Model"
+          data={[...(models.data?.values ?? [])]}
+          value={scope}
+          onChange={onChange}
+        />
+      )
+    case "team":
+      return <TextInput label="Team" value={scope} onChange={({ currentTarget }) => onChange(currentTarget.value)} />
+  }
+}

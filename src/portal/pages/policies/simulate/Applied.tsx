@@ -1,0 +1,81 @@
+import { Button, Group } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { call } from "../../../api/control.ts"
+import { useApi, useApiWrite } from "../../../api/queries.ts"
+import { GuardedChange } from "../../../shared/dialogs/GuardedChange.tsx"
+import { flatFields } from "../../../shared/policy/flatFields.ts"
+import { LayerReview } from "../editor/LayerReview.tsx"
+import { NewLayerReview } from "../editor/NewLayerReview.tsx"
+import { prefixed } from "../words/layer.ts"
+import { layerOf, type ProposalDraft } from "./proposal.ts"
+
+interface Props {
+  readonly draft: ProposalDraft
+  readonly keyId: string | undefined
+}
+
+/** Makes the change that was tried out. */
+export const Applied = ({ draft, keyId }: Props) => {
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  return (
+    <Group justify="end" mt="sm">
+      <Button onClick={() => setOpen(true)}>Make this change</Button>
+      {isOpen && draft.what === "layer" && draft.layer !== undefined && (
+        <LayerReview layer={draft.layer} changes={{ policy: draft.policy }} onClose={close} onDone={close} />
+      )}
+      {isOpen && draft.what === "layer" && draft.layer === undefined && (
+        <NewLayerReview layer={layerOf(draft)} onClose={close} onDone={close} />
+      )}
+      {isOpen && draft.what === "key" && keyId !== undefined && (
+        <KeyReview id={keyId} policy={draft.policy} onClose={close} />
+      )}
+    </Group>
+  )
+}
+
+const keyPath = "/admin-ui/admin/keys/:id"
+const stale = [keyPath, "/admin-ui/admin/keys", "/admin-ui/admin/policy/effective", "/admin-ui/admin/policy/impact"]
+
+interface KeyProps {
+  readonly id: string
+  readonly policy: ProposalDraft["policy"]
+  readonly onClose: () => void
+}
+
+const KeyReview = ({ id, onClose, policy }: KeyProps) => {
+  const client = useQueryClient()
+  const params = { id }
+  const key = useApi(keyPath, { params })
+  const update = useApiWrite("PATCH", keyPath, stale)
+  const [base] = useState(key.data)
+  if (base === undefined) return null
+  return (
+    <GuardedChange
+      title="Change the policy of the key"
+      action="Change it"
+      base={base}
+      reread={() =>
+        client.fetchQuery({ queryKey: [keyPath, params, undefined], queryFn: () => call("GET", keyPath, { params }) })
+      }
+      fieldsOf={({ policy: current }) => flatFields({ policy: current })}
+      changes={prefixed("policy", policy)}
+      isBusy={update.isPending}
+      error={update.error}
+      onConfirm={(expected_updated_at) =>
+        update.mutate(
+          { params, body: { policy, expected_updated_at } },
+          {
+            onSuccess: () => {
+              notifications.show({ message: "The policy of the key is changed." })
+              onClose()
+            }
+          }
+        )
+      }
+      onClose={onClose}
+    />
+  )
+}

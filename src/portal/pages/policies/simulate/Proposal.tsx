@@ -1,0 +1,86 @@
+import { SegmentedControl, Stack } from "@mantine/core"
+import { useEffect, useEffectEvent } from "react"
+import { useApi } from "../../../api/queries.ts"
+import { ChosenFields } from "../../../shared/policy/ChosenFields.tsx"
+import { ScopeFields } from "../editor/ScopeFields.tsx"
+import { layersPath, policyOf } from "../words/layer.ts"
+import type { ProposalDraft } from "./proposal.ts"
+
+interface Props {
+  readonly draft: ProposalDraft
+  readonly keyId: string | undefined
+  readonly onChange: (draft: ProposalDraft) => void
+}
+
+const choices = [
+  { value: "nothing", label: "Nothing" },
+  { value: "key", label: "The key's policy" },
+  { value: "layer", label: "A layer" }
+] as const
+
+/** What would change. */
+export const Proposal = ({ draft, keyId, onChange }: Props) => (
+  <Stack gap="sm">
+    <SegmentedControl
+      aria-label="What changes"
+      data={[...choices]}
+      value={draft.what}
+      onChange={(next) => {
+        const what = choices.find(({ value }) => value === next)?.value ?? "nothing"
+        onChange({ ...draft, what, policy: {} })
+      }}
+    />
+    {draft.what === "nothing" && <p>The request is decided by what is in force.</p>}
+    {draft.what === "key" && <KeyChange draft={draft} keyId={keyId} onChange={onChange} />}
+    {draft.what === "layer" && <LayerChange draft={draft} keyId={keyId} onChange={onChange} />}
+  </Stack>
+)
+
+const KeyChange = ({ draft, keyId, onChange }: Props) => {
+  const key = useApi("/admin-ui/admin/keys/:id", { params: { id: keyId ?? "" } }, { enabled: keyId !== undefined })
+  return (
+    <>
+      {keyId === undefined && <p>Without a key, the request has no policy but this one and that of the layers.</p>}
+      <ChosenFields
+        before={keyId !== undefined && key.data?.id === keyId ? key.data.policy : {}}
+        changes={draft.policy}
+        onChange={(policy) => onChange({ ...draft, policy })}
+      />
+    </>
+  )
+}
+
+const LayerChange = ({ draft, onChange }: Props) => {
+  const { kind, scope } = draft
+  const isReady = kind === "global" || scope !== ""
+  const found = useApi(
+    layersPath,
+    { query: { kind, ...(kind !== "global" && { scope_id: scope }), limit: 1 } },
+    { enabled: isReady }
+  )
+  const layer = isReady && !found.isPlaceholderData ? found.data?.[0] : undefined
+  // the change is shown, and made, on top of what is stored
+  const note = useEffectEvent((stored: typeof layer) => onChange({ ...draft, layer: stored }))
+  useEffect(() => note(layer), [layer])
+  return (
+    <>
+      <ScopeFields
+        kind={kind}
+        scope={scope}
+        onChange={(next, id) => onChange({ ...draft, kind: next, scope: id, layer: undefined, policy: {} })}
+      />
+      {isReady && (
+        <p>
+          {layer === undefined
+            ? "There is no such layer yet: it would be made."
+            : "The layer as it is, with these changes:"}
+        </p>
+      )}
+      <ChosenFields
+        before={layer === undefined ? {} : policyOf(layer)}
+        changes={draft.policy}
+        onChange={(policy) => onChange({ ...draft, policy })}
+      />
+    </>
+  )
+}

@@ -1,0 +1,55 @@
+import { Select } from "@mantine/core"
+import { useDebouncedValue } from "@mantine/hooks"
+import { useState } from "react"
+import { useApi } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
+
+interface Props {
+  readonly value: string | undefined
+  readonly onChange: (id: string | undefined) => void
+  readonly label?: string
+}
+
+const typingMs = 200
+const mostShown = 20
+
+/** Finds a key by its name, its prefix, its owner or its tags. The server searches. */
+export const KeyPicker = ({ label = "Key", onChange, value }: Props) => {
+  const maySee = useAllowed("operators:manage")
+  const [typed, setTyped] = useState("")
+  const [q] = useDebouncedValue(typed.trim(), typingMs)
+  const found = useApi(
+    "/admin-ui/admin/keys",
+    { query: { ...(q !== "" && { q }), limit: mostShown, sort_by: "last_used_at" } },
+    { enabled: maySee }
+  )
+  const chosen = useApi(
+    "/admin-ui/admin/keys/:id",
+    { params: { id: value ?? "" } },
+    { enabled: maySee && value !== undefined }
+  )
+  if (!maySee) return null
+  const current = value !== undefined && chosen.data?.id === value ? [chosen.data] : []
+  const keys = [...new Map([...current, ...(found.data ?? [])].map((key) => [key.id, key])).values()]
+  return (
+    <Select
+      label={label}
+      placeholder="name, prefix, owner or tag"
+      data={keys.map(({ id, key_prefix, name, project_name }) => ({
+        value: id,
+        label: [name ?? key_prefix, project_name].filter((text) => text !== null).join(" · ")
+      }))}
+      value={value ?? null}
+      onChange={(id) => {
+        setTyped("")
+        onChange(id ?? undefined)
+      }}
+      onSearchChange={setTyped}
+      filter={({ options }) => options}
+      searchable
+      clearable
+      error={found.error?.message}
+      nothingFoundMessage={found.isFetching ? "Looking…" : "No key matches."}
+    />
+  )
+}

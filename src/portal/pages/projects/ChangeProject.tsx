@@ -1,0 +1,41 @@
+import { useQueryClient } from "@tanstack/react-query"
+import { call } from "../../api/control.ts"
+import type { BodyOf } from "../../api/Endpoints.ts"
+import { useApiWrite } from "../../api/queries.ts"
+import { GuardedChange } from "../../shared/dialogs/GuardedChange.tsx"
+import { type Project, projectFields, projectPath, staleAfterProjects } from "./project.ts"
+
+interface Props {
+  readonly base: Project
+  readonly changes: BodyOf<"PATCH", typeof projectPath>
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+/** Shows the difference of a change of a project, and makes it unless somebody else was faster. */
+export const ChangeProject = ({ base, changes, onClose, onDone }: Props) => {
+  const client = useQueryClient()
+  const update = useApiWrite("PATCH", projectPath, staleAfterProjects)
+  const params = { id: base.id }
+  const reread = () =>
+    client.fetchQuery({
+      queryKey: [projectPath, params, undefined],
+      queryFn: () => call("GET", projectPath, { params })
+    })
+  return (
+    <GuardedChange
+      title={`Change ${base.name}`}
+      action="Change it"
+      base={base}
+      reread={reread}
+      fieldsOf={projectFields}
+      changes={{ ...changes }}
+      isBusy={update.isPending}
+      error={update.error}
+      onConfirm={(expected_updated_at) =>
+        update.mutate({ params, body: { ...changes, expected_updated_at } }, { onSuccess: onDone })
+      }
+      onClose={onClose}
+    />
+  )
+}

@@ -1,0 +1,50 @@
+import { Button, Group } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { useApiWrite } from "../../api/queries.ts"
+import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
+import { PathLink } from "../../shared/page/PathLink.tsx"
+import { type Project, projectPath, staleAfterProjects } from "./project.ts"
+
+interface Props {
+  readonly of: Project
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+/** Deletes a project that nothing refers to. */
+export const DeleteProject = ({ of: project, onClose, onDone }: Props) => {
+  const remove = useApiWrite("DELETE", projectPath, staleAfterProjects)
+  return (
+    <ChangeDialog
+      title="Delete the project"
+      action="Delete it"
+      name={project.name}
+      isBusy={remove.isPending}
+      error={remove.error}
+      onClose={onClose}
+      onConfirm={() =>
+        remove.mutate(
+          { params: { id: project.id } },
+          {
+            onSuccess: () => {
+              notifications.show({ message: `The project ${project.name} is deleted.` })
+              onDone()
+            }
+          }
+        )
+      }
+    >
+      <p>
+        Its policy layer, its links to services and its credential mapping go with it. It can only be deleted while no
+        key, service or usage record refers to it.
+      </p>
+      {project.key_count > 0 && (
+        <Group>
+          <Button component={PathLink} path={`/keys?project_id=${project.id}`} variant="default">
+            See its {project.key_count} keys
+          </Button>
+        </Group>
+      )}
+    </ChangeDialog>
+  )
+}

@@ -1,0 +1,63 @@
+import { Button, Group, Modal, Stack } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { useState } from "react"
+import { ChangeProject } from "./ChangeProject.tsx"
+import { type ProjectDraft, ProjectForm } from "./ProjectForm.tsx"
+import type { Project } from "./project.ts"
+
+interface Props {
+  readonly of: Project
+  readonly onClose: () => void
+}
+
+/** Renames a project, and changes who answers for it. */
+export const EditProject = ({ of, onClose }: Props) => {
+  // what the person saw when the form opened, also if the project changes meanwhile
+  const [project] = useState(of)
+  const [draft, setDraft] = useState<ProjectDraft>({
+    name: project.name,
+    owner_email: project.owner_email,
+    description: project.description,
+    tags: project.tags
+  })
+  const [isReviewing, setReviewing] = useState(false)
+  const was: Readonly<Record<string, unknown>> = { ...project }
+  const changes = Object.fromEntries(
+    Object.entries(draft).filter(([name, value]) => JSON.stringify(was[name]) !== JSON.stringify(value))
+  )
+  if (isReviewing) {
+    return (
+      <ChangeProject
+        base={project}
+        changes={changes}
+        onClose={() => setReviewing(false)}
+        onDone={() => {
+          notifications.show({ message: `The project ${draft.name} is changed.` })
+          onClose()
+        }}
+      />
+    )
+  }
+  return (
+    <Modal opened onClose={onClose} title={`Edit ${project.name}`}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          setReviewing(true)
+        }}
+      >
+        <Stack gap="sm">
+          <ProjectForm draft={draft} onChange={(change) => setDraft((before) => ({ ...before, ...change }))} />
+          <Group justify="end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" disabled={Object.keys(changes).length === 0}>
+              See the difference
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}

@@ -1,0 +1,96 @@
+import { Button } from "@mantine/core"
+import { Link, useNavigate } from "@tanstack/react-router"
+import type { ResponseOf } from "../../api/Endpoints.ts"
+import { useApiList } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { PathLink } from "../../shared/page/PathLink.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { Money } from "../../shared/words/Amounts.tsx"
+import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
+import { When } from "../../shared/words/When.tsx"
+import type { Project } from "./project.ts"
+
+const path = "/admin-ui/admin/keys"
+type Key = ResponseOf<"GET", typeof path>[number]
+
+const meanings: Readonly<Record<Key["state"], Meaning>> = {
+  active: "good",
+  disabled: "idle",
+  expired: "warning",
+  revoked: "bad"
+}
+
+const columns: ReadonlyArray<Column<Key>> = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ id, key_prefix, name }) => (
+      <Link to="/keys/$id" params={{ id }}>
+        <bdi>{name ?? key_prefix}</bdi>
+      </Link>
+    )
+  },
+  {
+    id: "state",
+    header: "State",
+    main: true,
+    cell: ({ state }) => <StatusWord meaning={meanings[state]}>{state}</StatusWord>
+  },
+  { id: "owner", header: "Owner", cell: ({ owner_email }) => (owner_email === null ? "–" : <bdi>{owner_email}</bdi>) },
+  {
+    id: "used",
+    header: "Last used",
+    main: true,
+    cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
+  },
+  {
+    id: "spend",
+    header: "Spend this month",
+    numeric: true,
+    main: true,
+    cell: ({ spend_this_month_usd }) => <Money usd={spend_this_month_usd} />
+  },
+  { id: "expires", header: "Expires", cell: ({ expires_at }) => <When at={expires_at} absent="never" /> }
+]
+
+/** The keys of a project, the dearest first. */
+export const ProjectKeys = ({ of: project }: { readonly of: Project }) => {
+  const navigate = useNavigate()
+  const mayCreate = useAllowed("keys:create")
+  const list = useApiList(path, { query: { project_id: project.id, sort_by: "spend", limit: 100 } })
+  const create = mayCreate && (
+    <Button component={PathLink} path={`/keys/new?project_id=${project.id}`}>
+      Create a key
+    </Button>
+  )
+  return (
+    <Panel
+      title="Keys"
+      note="the dearest of this month first"
+      query={list.query}
+      height={300}
+      flush
+      actions={
+        <>
+          <Button component={PathLink} path={`/keys?project_id=${project.id}`} variant="default">
+            In the list of keys
+          </Button>
+          {create}
+        </>
+      }
+    >
+      <DataTable
+        name="project-keys"
+        label="Keys"
+        columns={columns}
+        rows={list.rows}
+        rowId={({ id }) => id}
+        onOpen={({ id }) => void navigate({ to: "/keys/$id", params: { id } })}
+        list={list}
+        empty={<Empty action={create}>The project has no key.</Empty>}
+      />
+    </Panel>
+  )
+}

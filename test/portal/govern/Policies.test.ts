@@ -1,0 +1,115 @@
+import { assert, it } from "@effect/vitest"
+import { describePortal } from "../PortalBrowser.ts"
+
+describePortal("Policies", (portal) => {
+  it("are tried out by keyboard alone: the decision now and with a change, and whom it hits", async () => {
+    await portal.gateway.operate("POST", "/keys", { owner_type: "individual", name: "hit", team_id: "green" })
+    const { axe, page } = await portal.open("/policies/simulate?kind=team&scope=green")
+    await page.getByText("There is no such layer yet").waitFor()
+    await page.getByRole("combobox", { name: "Change a field" }).or(page.getByLabel("Change a field")).first().focus()
+    await page.keyboard.type("allowed_models")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await page.getByRole("textbox", { name: "allowed_models" }).or(page.getByLabel("allowed_models")).first().focus()
+    await page.keyboard.type("other-model")
+    await page.keyboard.press("Enter")
+    await page.getByText("1 gets another policy").waitFor()
+    await page.getByRole("link", { name: "hit" }).waitFor()
+    await page.getByRole("button", { name: "Decide now, and with the change" }).focus()
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "With the change" }).waitFor()
+    assert.deepStrictEqual(await axe(), [])
+  })
+
+  it("are layers that are made after their impact was seen, switched off, deleted, and restored", async () => {
+    const { page } = await portal.open("/policies?do=create")
+    const form = page.getByRole("dialog")
+    await form.getByLabel("Team", { exact: true }).fill("red")
+    await form.getByRole("textbox", { name: "rpm_limit" }).first().fill("7")
+    await form.getByRole("button", { name: "See whom it hits" }).click()
+    await page.getByText("No usable key is under this layer yet.").waitFor()
+    await page.getByRole("button", { name: "Create it" }).click()
+    const drawer = page.getByRole("dialog", { name: /Policy layer/ })
+    await drawer.getByRole("button", { name: "Switch off" }).click()
+    await page.getByRole("button", { name: "Change it" }).click()
+    await drawer.getByRole("button", { name: "Switch on" }).waitFor()
+    await drawer.getByRole("button", { name: "Delete" }).click()
+    await page.getByLabel("Type red to confirm").fill("red")
+    await page.getByRole("button", { name: "Delete it" }).click()
+    await page.getByRole("button", { name: "Undo" }).waitFor()
+    await page.getByRole("tab", { name: "Deleted" }).click()
+    await page.getByRole("row").filter({ hasText: "team red" }).getByRole("button", { name: "Restore" }).click()
+    await page.getByRole("button", { name: "Create it" }).click()
+    await page.getByText("The layer of team red is made.").waitFor()
+  })
+
+  it("show what is effective for a project, in both colours and on a phone", async () => {
+    const made = await portal.gateway.operate("POST", "/projects", { name: "<b>Blue</b>" })
+    const id = typeof made === "object" && made !== null && "id" in made ? String(made.id) : ""
+    await portal.gateway.operate("POST", "/policy-layers", {
+      kind: "project",
+      scope_id: id,
+      policy: { max_tokens_per_day: 1000 }
+    })
+    for (const view of [{ width: 360 }, { scheme: "dark" }] as const) {
+      const { axe, page } = await portal.open(`/policies?tab=effective&project_id=${id}`, view)
+      await page.getByRole("row").filter({ hasText: "max_tokens_per_day" }).getByText("<b>Blue</b>").waitFor()
+      assert.deepStrictEqual(await axe(), [])
+      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), view.width ?? 1280)
+    }
+  })
+})
+
+describePortal("Projects and operators", (portal) => {
+  it("a project is made, renamed, and deleted by typing its name", async () => {
+    const { axe, page } = await portal.open("/projects?do=create")
+    await page.getByRole("dialog").getByLabel("Name").fill("Search")
+    await page.getByRole("button", { name: "Create the project" }).click()
+    await page.getByRole("heading", { name: "Search", level: 1 }).waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    await page.getByRole("button", { name: "Edit", exact: true }).click()
+    await page.getByRole("dialog").getByLabel("Name").fill("Find")
+    await page.getByRole("button", { name: "See the difference" }).click()
+    await page.getByRole("button", { name: "Change it" }).click()
+    await page.getByRole("heading", { name: "Find", level: 1 }).waitFor()
+    await page.getByRole("button", { name: "More actions" }).click()
+    await page.getByRole("menuitem", { name: "Delete" }).click()
+    await page.getByLabel("Type Find to confirm").fill("Find")
+    await page.getByRole("button", { name: "Delete it" }).click()
+    await page.getByRole("heading", { name: "Projects", level: 1 }).waitFor()
+  })
+
+  it("a token is made with scopes, and revoked; a refused one says at its field why", async () => {
+    const { axe, page } = await portal.open("/operators?do=create")
+    const form = page.getByRole("dialog")
+    await form.getByLabel("Name").fill("dashboards")
+    await form.getByRole("checkbox", { name: /^usage:read/ }).click()
+    await form.getByRole("button", { name: "Create the token" }).click()
+    const secret = (await page.getByRole("region", { name: "Secret" }).innerText()).trim()
+    assert.match(secret, /^op_live_/)
+    await page.getByLabel("I stored it").click()
+    await page.getByRole("button", { name: "Done" }).click()
+    const row = page.getByRole("row").filter({ hasText: "dashboards" })
+    await row.waitFor()
+    assert.notInclude(await page.content(), secret)
+    assert.deepStrictEqual(await axe(), [])
+    await row.getByRole("button", { name: "Revoke" }).click()
+    await page.getByLabel("Type dashboards to confirm").fill("dashboards")
+    await page.getByRole("button", { name: "Revoke for ever" }).click()
+    await row.waitFor({ state: "hidden" })
+  })
+
+  it("the own token is rotated without being signed out, and a browser is signed out by its session", async () => {
+    const token = await portal.tokenWith("operators:manage", "usage:read")
+    const { page } = await portal.open("/operators", { token, ownSession: true })
+    await page.getByRole("button", { name: "Rotate your own token" }).click()
+    await page.getByRole("button", { name: "Make a new secret" }).click()
+    await page.getByLabel("I stored it").click()
+    await page.getByRole("button", { name: "Done" }).click()
+    await page.getByRole("row").filter({ hasText: "(you)" }).waitFor()
+    const other = await portal.open("/operators?tab=sessions")
+    const session = other.page.getByRole("row").filter({ hasText: "operators:manage usage:read" })
+    await session.getByRole("button", { name: "Sign out" }).click()
+    await session.waitFor({ state: "hidden" })
+  })
+})
