@@ -25,7 +25,7 @@ const memberOf = (value: unknown, name: string): unknown =>
 
 const resolved = (schema: unknown, definitions: unknown): unknown => {
   const ref = memberOf(schema, "$ref")
-  return typeof ref === "string" ? memberOf(definitions, ref.split("/").at(-1) ?? "") : schema
+  return typeof ref === "string" ? memberOf(definitions, ref.slice(ref.lastIndexOf("/") + 1)) : schema
 }
 
 type Shape = Pick<PolicyField, "kind" | "choices" | "minimum" | "maximum">

@@ -61,9 +61,7 @@ export const LayerMatrix = () => {
 
 /** From general to specific, as they apply. */
 const inOrder = (layers: ReadonlyArray<Layer>, kinds: ReadonlyArray<string>): ReadonlyArray<Layer> =>
-  layers.toSorted(
-    (a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || layerName(a).localeCompare(layerName(b))
-  )
+  layers.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || layerName(a).localeCompare(layerName(b)))
 
 const columnsOf = (layers: ReadonlyArray<Layer>, fields: ReadonlyArray<PolicyField>): ReadonlyArray<Column<Layer>> => {
   const isSet = (field: PolicyField, part: (layer: Layer) => object) =>

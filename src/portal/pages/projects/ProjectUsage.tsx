@@ -2,6 +2,7 @@ import { Stack, Table } from "@mantine/core"
 import { useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
@@ -47,7 +48,7 @@ export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
         query={series}
         height={220}
         actions={<PathLink path={`/usage?project_id=${project.id}`}>All usage</PathLink>}
-        {...((series.data?.length ?? 0) === 0 && { empty: <p>No request in this range.</p> })}
+        {...((series.data?.length ?? 0) === 0 && { empty: <Empty>No request in this range.</Empty> })}
       >
         <TimeChart
           label="Cost"
@@ -66,7 +67,7 @@ export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
         query={models}
         height={160}
         flush
-        {...((models.data?.length ?? 0) === 0 && { empty: <p>None in this range.</p> })}
+        {...((models.data?.length ?? 0) === 0 && { empty: <Empty>None in this range.</Empty> })}
       >
         <Table aria-label="Models">
           <Table.Thead>

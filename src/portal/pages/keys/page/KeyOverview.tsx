@@ -3,6 +3,7 @@ import { useRange } from "../../../address/range.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
+import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
 import { countText, durationText, moneyText, percentText, shortCountText } from "../../../shared/words/format.ts"
@@ -69,7 +70,7 @@ const KeyUsage = ({ id }: { readonly id: string }) => {
         title="Requests and refusals"
         query={series}
         height={200}
-        {...((series.data?.length ?? 0) === 0 && { empty: <p>No request in this range.</p> })}
+        {...((series.data?.length ?? 0) === 0 && { empty: <Empty>No request in this range.</Empty> })}
       >
         <TimeChart
           label="Requests"

@@ -1,6 +1,7 @@
 import { useRange } from "../../../address/range.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
+import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { PathLink } from "../../../shared/page/PathLink.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
@@ -9,7 +10,6 @@ import { durationText } from "../../../shared/words/format.ts"
 import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import type { Key } from "../words/key.ts"
-import styles from "./KeyPage.module.css"
 
 type Event = ResponseOf<"GET", "/admin-ui/admin/usage/events">["rows"][number]
 
@@ -66,7 +66,7 @@ export const KeyRequests = ({ of: key }: { readonly of: Key }) => {
         columns={columns}
         rows={query.data?.rows ?? []}
         rowId={({ id }) => id}
-        empty={<p className={styles.none}>No request in this range.</p>}
+        empty={<Empty>No request in this range.</Empty>}
       />
     </Panel>
   )

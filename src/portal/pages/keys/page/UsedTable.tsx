@@ -1,5 +1,6 @@
 import { Table } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
+import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import styles from "./KeyPage.module.css"
@@ -22,7 +23,7 @@ export const UsedTable = ({ by, filter, title }: Props) => {
       query={query}
       height={150}
       flush
-      {...(rows.length === 0 && { empty: <p className={styles.none}>None in this range.</p> })}
+      {...(rows.length === 0 && { empty: <Empty>None in this range.</Empty> })}
     >
       <Table aria-label={title}>
         <Table.Thead>

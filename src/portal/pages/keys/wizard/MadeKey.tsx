@@ -1,9 +1,9 @@
 import { Button, Checkbox, Stack } from "@mantine/core"
 import { useState } from "react"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
-import { installation } from "../../../api/installation.ts"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 import { CodeBlock } from "../../../shared/words/CodeBlock.tsx"
 import { keyName, type keysPath } from "../words/key.ts"
 
@@ -15,7 +15,7 @@ interface Props {
 /** The secret, the one time that it is shown, and how to use it. */
 export const MadeKey = ({ made, onStored }: Props) => {
   const [isStored, setStored] = useState(false)
-  const gateway = installation.gateway_url ?? "http://127.0.0.1:8080"
+  const [model] = made.key.policy.allowed_models ?? []
   return (
     <>
       <PageHeader
@@ -39,18 +39,11 @@ export const MadeKey = ({ made, onStored }: Props) => {
             </div>
           </Stack>
         </Panel>
-        <Panel title="Send a first request">
-          <CodeBlock text={requestOf(gateway, made.raw_key)} label="Command" />
+        <Panel title="Use it">
+          {/* a pattern such as gpt-5* names no model */}
+          <Snippets secret={made.raw_key} {...(model !== undefined && !model.includes("*") && { model })} />
         </Panel>
       </Stack>
     </>
   )
 }
-
-const requestOf = (gateway: string, secret: string): string =>
-  [
-    `curl -s ${gateway}/v1/chat/completions`,
-    `-H "authorization: Bearer ${secret}"`,
-    `-H 'content-type: application/json'`,
-    `-d '{"model":"gpt-5","messages":[{"role":"user","content":"hello"}]}'`
-  ].join(" \\\n  ")

@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications"
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { call } from "../../../api/control.ts"
+import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { GuardedChange } from "../../../shared/dialogs/GuardedChange.tsx"
 import { flatFields } from "../../../shared/policy/flatFields.ts"
@@ -45,13 +46,21 @@ interface KeyProps {
   readonly onClose: () => void
 }
 
-const KeyReview = ({ id, onClose, policy }: KeyProps) => {
+const KeyReview = ({ id, ...rest }: KeyProps) => {
+  const key = useApi(keyPath, { params: { id } })
+  return key.data?.id === id ? <ReadKeyReview of={key.data} {...rest} /> : null
+}
+
+interface ReadKeyProps extends Omit<KeyProps, "id"> {
+  readonly of: ResponseOf<"GET", typeof keyPath>
+}
+
+const ReadKeyReview = ({ of, onClose, policy }: ReadKeyProps) => {
   const client = useQueryClient()
-  const params = { id }
-  const key = useApi(keyPath, { params })
+  // what the person saw when the change began
+  const [base] = useState(of)
+  const params = { id: base.id }
   const update = useApiWrite("PATCH", keyPath, stale)
-  const [base] = useState(key.data)
-  if (base === undefined) return null
   return (
     <GuardedChange
       title="Change the policy of the key"
