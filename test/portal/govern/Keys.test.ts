@@ -6,7 +6,10 @@ const hostile = `<img src=x onerror="document.title='owned'">\u202e`
 
 const idOf = (json: unknown, ...path: ReadonlyArray<string>): string => {
   const found = path.reduce<unknown>(
-    (value, step) => (typeof value === "object" && value !== null ? Object.entries(value).find(([name]) => name === step)?.[1] : undefined),
+    (value, step) =>
+      typeof value === "object" && value !== null
+        ? Object.entries(value).find(([name]) => name === step)?.[1]
+        : undefined,
     json
   )
   return String(found)
@@ -31,11 +34,11 @@ describePortal("Keys", (portal) => {
     await page.getByLabel("Name").waitFor()
     await page.keyboard.type("by keyboard")
     // Enter goes on with the usual answer of each step
-    await press(page, "Enter")
-    await page.getByRole("radio", { name: /developer/ }).waitFor()
-    await page.getByRole("button", { name: "To the review" }).focus()
-    await press(page, "Enter")
-    await page.getByRole("button", { name: "Create the key" }).focus()
+    for (const step of ["Preset", "Limits", "Guardrails", "Review"]) {
+      await press(page, "Enter")
+      await page.getByRole("heading", { name: step, level: 2 }).waitFor()
+    }
+    await page.getByText("Nothing.").waitFor()
     await press(page, "Enter")
     await page.getByRole("heading", { name: "by keyboard is ready" }).waitFor()
     const secret = await page.getByRole("region", { name: "Secret" }).innerText()
@@ -63,7 +66,10 @@ describePortal("Keys", (portal) => {
     await press(page, "Enter")
     const drawer = page.getByRole("dialog")
     await drawer.getByRole("button", { name: "Disable" }).click()
-    await page.getByText(/is disabled/).first().waitFor()
+    await page
+      .getByText(/is disabled/)
+      .first()
+      .waitFor()
     await page.getByRole("button", { name: "Undo" }).click()
     await drawer.getByRole("button", { name: "Disable" }).waitFor()
   })

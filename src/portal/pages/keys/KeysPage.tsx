@@ -17,7 +17,7 @@ import { BulkBar } from "./bulk/BulkBar.tsx"
 import { columns } from "./columns.tsx"
 import { useKeyFilters, useKeyQuery } from "./filters.ts"
 import { KeySummary } from "./KeySummary.tsx"
-import { keysPath } from "./words/key.ts"
+import { keyPath, keysPath } from "./words/key.ts"
 
 const liveTopics = ["configuration"] as const
 const pageSize = 100
@@ -32,7 +32,7 @@ const KeysPage = () => {
   const filters = useKeyFilters()
   const request = { query: { ...query, limit: pageSize } }
   const list = useApiList(keysPath, request)
-  useLiveRefresh(liveTopics, [keysPath])
+  useLiveRefresh(liveTopics, [keysPath, keyPath])
   return (
     <>
       <PageHeader

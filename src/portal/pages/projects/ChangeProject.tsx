@@ -1,8 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query"
+import type { FieldError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import type { BodyOf } from "../../api/Endpoints.ts"
 import { useApiWrite } from "../../api/queries.ts"
-import { GuardedChange } from "../../shared/dialogs/GuardedChange.tsx"
+import { GuardedChange, tellRefused } from "../../shared/dialogs/GuardedChange.tsx"
 import { type Project, projectFields, projectPath, staleAfterProjects } from "./project.ts"
 
 interface Props {
@@ -10,10 +11,12 @@ interface Props {
   readonly changes: BodyOf<"PATCH", typeof projectPath>
   readonly onClose: () => void
   readonly onDone: () => void
+  /** The server refused values: the form shows why. */
+  readonly onRefused?: (errors: ReadonlyArray<FieldError>) => void
 }
 
 /** Shows the difference of a change of a project, and makes it unless somebody else was faster. */
-export const ChangeProject = ({ base, changes, onClose, onDone }: Props) => {
+export const ChangeProject = ({ base, changes, onClose, onDone, onRefused }: Props) => {
   const client = useQueryClient()
   const update = useApiWrite("PATCH", projectPath, staleAfterProjects)
   const params = { id: base.id }
@@ -33,7 +36,10 @@ export const ChangeProject = ({ base, changes, onClose, onDone }: Props) => {
       isBusy={update.isPending}
       error={update.error}
       onConfirm={(expected_updated_at) =>
-        update.mutate({ params, body: { ...changes, expected_updated_at } }, { onSuccess: onDone })
+        update.mutate(
+          { params, body: { ...changes, expected_updated_at } },
+          { onSuccess: onDone, onError: (error) => tellRefused(error, onRefused) }
+        )
       }
       onClose={onClose}
     />

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
+import type { FieldError } from "../../api/ApiError.ts"
 import { ChangeProject } from "./ChangeProject.tsx"
 import { type ProjectDraft, ProjectForm } from "./ProjectForm.tsx"
 import type { Project } from "./project.ts"
@@ -21,6 +22,7 @@ export const EditProject = ({ of, onClose }: Props) => {
     tags: project.tags
   })
   const [isReviewing, setReviewing] = useState(false)
+  const [errors, setErrors] = useState<ReadonlyArray<FieldError>>([])
   const was: Readonly<Record<string, unknown>> = { ...project }
   const changes = Object.fromEntries(
     Object.entries(draft).filter(([name, value]) => JSON.stringify(was[name]) !== JSON.stringify(value))
@@ -31,6 +33,10 @@ export const EditProject = ({ of, onClose }: Props) => {
         base={project}
         changes={changes}
         onClose={() => setReviewing(false)}
+        onRefused={(fields) => {
+          setErrors(fields)
+          setReviewing(false)
+        }}
         onDone={() => {
           notifications.show({ message: `The project ${draft.name} is changed.` })
           onClose()
@@ -47,7 +53,11 @@ export const EditProject = ({ of, onClose }: Props) => {
         }}
       >
         <Stack gap="sm">
-          <ProjectForm draft={draft} onChange={(change) => setDraft((before) => ({ ...before, ...change }))} />
+          <ProjectForm
+            draft={draft}
+            onChange={(change) => setDraft((before) => ({ ...before, ...change }))}
+            errors={errors}
+          />
           <Group justify="end">
             <Button variant="default" onClick={onClose}>
               Cancel

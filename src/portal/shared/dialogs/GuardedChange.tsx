@@ -1,6 +1,6 @@
 import { Stack } from "@mantine/core"
 import { type ReactNode, useEffect, useEffectEvent, useState } from "react"
-import type { ApiError } from "../../api/ApiError.ts"
+import type { ApiError, FieldError } from "../../api/ApiError.ts"
 import { FieldDiff } from "../words/FieldDiff.tsx"
 import { When } from "../words/When.tsx"
 import { ChangeDialog } from "./ChangeDialog.tsx"
@@ -28,6 +28,14 @@ interface Props<Entity extends { readonly updated_at: string }> {
 }
 
 export const changedMeanwhile = "changed_since_read"
+
+/** Hands the refused fields to the form, which shows why. A change that came too late is no mistake in a field. */
+export const tellRefused = (
+  { code, fields }: ApiError,
+  onRefused: ((errors: ReadonlyArray<FieldError>) => void) | undefined
+): void => {
+  if (code !== changedMeanwhile && fields.length > 0) onRefused?.(fields)
+}
 
 /** Shows the difference before it is made. If somebody else was faster, it shows both versions, and asks again. */
 export const GuardedChange = <Entity extends { readonly updated_at: string }>(props: Props<Entity>) => {

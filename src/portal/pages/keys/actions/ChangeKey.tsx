@@ -1,9 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query"
 import type { ReactNode } from "react"
+import type { FieldError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
-import { GuardedChange } from "../../../shared/dialogs/GuardedChange.tsx"
+import { GuardedChange, tellRefused } from "../../../shared/dialogs/GuardedChange.tsx"
 import { type Key, keyFields, keyName, keyPath, staleAfterKeys } from "../words/key.ts"
 
 type KeyPatch = BodyOf<"PATCH", typeof keyPath>
@@ -13,6 +14,8 @@ interface Props {
   readonly changes: KeyPatch
   readonly onClose: () => void
   readonly onDone: () => void
+  /** The server refused values: the form shows why. */
+  readonly onRefused?: (errors: ReadonlyArray<FieldError>) => void
   readonly children?: ReactNode
 }
 
@@ -27,7 +30,7 @@ const prefixed = (prefix: string, fields: object | null | undefined): Readonly<R
   Object.fromEntries(Object.entries(fields ?? {}).map(([name, value]) => [`${prefix}.${name}`, value]))
 
 /** Shows the difference of a change of a key, and makes it unless somebody else was faster. */
-export const ChangeKey = ({ base, changes, children, onClose, onDone }: Props) => {
+export const ChangeKey = ({ base, changes, children, onClose, onDone, onRefused }: Props) => {
   const client = useQueryClient()
   const update = useApiWrite("PATCH", keyPath, staleAfterKeys)
   const params = { id: base.id }
@@ -44,7 +47,10 @@ export const ChangeKey = ({ base, changes, children, onClose, onDone }: Props) =
       isBusy={update.isPending}
       error={update.error}
       onConfirm={(expected_updated_at) =>
-        update.mutate({ params, body: { ...changes, expected_updated_at } }, { onSuccess: onDone })
+        update.mutate(
+          { params, body: { ...changes, expected_updated_at } },
+          { onSuccess: onDone, onError: (error) => tellRefused(error, onRefused) }
+        )
       }
       onClose={onClose}
     >

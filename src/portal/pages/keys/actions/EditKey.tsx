@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack, Switch, TagsInput, Textarea, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
+import type { FieldError } from "../../../api/ApiError.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
 import { TimeInput } from "../../../shared/dialogs/TimeInput.tsx"
 import { type Key, keyName } from "../words/key.ts"
@@ -47,6 +48,12 @@ export const EditKey = ({ of, onClose }: Props) => {
   const [key] = useState(of)
   const [draft, setDraft] = useState(() => draftOf(key))
   const [isReviewing, setReviewing] = useState(false)
+  const [errors, setErrors] = useState<ReadonlyArray<FieldError>>([])
+  const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
+  const refuse = (fields: ReadonlyArray<FieldError>) => {
+    setErrors(fields)
+    setReviewing(false)
+  }
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
   const changes = changesOf(draftOf(key), draft)
   if (isReviewing) {
@@ -55,6 +62,7 @@ export const EditKey = ({ of, onClose }: Props) => {
         base={key}
         changes={changes}
         onClose={() => setReviewing(false)}
+        onRefused={refuse}
         onDone={() => {
           notifications.show({ message: `${keyName(key)} is changed.` })
           onClose()
@@ -78,6 +86,7 @@ export const EditKey = ({ of, onClose }: Props) => {
               description={help}
               value={draft[name] ?? ""}
               onChange={({ currentTarget }) => set({ [name]: currentTarget.value === "" ? null : currentTarget.value })}
+              error={errorOf(name)}
               {...(place === 0 && { "data-autofocus": true })}
             />
           ))}
@@ -87,14 +96,16 @@ export const EditKey = ({ of, onClose }: Props) => {
             onChange={({ currentTarget }) =>
               set({ description: currentTarget.value === "" ? null : currentTarget.value })
             }
+            error={errorOf("description")}
             autosize
           />
-          <TagsInput label="Tags" value={[...draft.tags]} onChange={(tags) => set({ tags })} />
+          <TagsInput label="Tags" value={[...draft.tags]} onChange={(tags) => set({ tags })} error={errorOf("tags")} />
           <TimeInput
             label={<code>expires_at</code>}
             description="From then on its requests are refused."
             value={draft.expires_at}
             onChange={(expires_at) => set({ expires_at })}
+            error={errorOf("expires_at")}
           />
           <TimeInput
             label={<code>rotation_due_at</code>}

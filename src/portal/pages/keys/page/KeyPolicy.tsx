@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
+import type { FieldError } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -51,6 +52,7 @@ const EditPolicy = ({ of, onClose }: EditProps) => {
   const [key] = useState(of)
   const [draft, setDraft] = useState<PolicyValues>(key.policy)
   const [isReviewing, setReviewing] = useState(false)
+  const [errors, setErrors] = useState<ReadonlyArray<FieldError>>([])
   const changes = changedValues(key.policy, draft)
   if (isReviewing) {
     return (
@@ -58,6 +60,10 @@ const EditPolicy = ({ of, onClose }: EditProps) => {
         base={key}
         changes={{ policy: changes }}
         onClose={() => setReviewing(false)}
+        onRefused={(fields) => {
+          setErrors(fields)
+          setReviewing(false)
+        }}
         onDone={() => {
           notifications.show({ message: `The policy of ${keyName(key)} is changed.` })
           onClose()
@@ -80,6 +86,7 @@ const EditPolicy = ({ of, onClose }: EditProps) => {
           <PolicyForm
             values={draft}
             before={key.policy}
+            errors={errors}
             onChange={(name, value) => setDraft((before) => ({ ...before, [name]: value }))}
           />
           <Group justify="end">

@@ -1,6 +1,6 @@
 import { Button, Group, Stepper } from "@mantine/core"
 import { useNavigate } from "@tanstack/react-router"
-import { useState } from "react"
+import { useEffect, useRef, useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
@@ -33,6 +33,11 @@ const NewKeyPage = () => {
   const [step, setStep] = useState(0)
   const [made, setMade] = useState<Minted>()
   const create = useApiWrite("POST", keysPath, staleAfterKeys)
+  const goOn = useRef<HTMLButtonElement>(null)
+  // so that Enter goes on with what is usual, step by step
+  useEffect(() => {
+    if (step > 0) goOn.current?.focus()
+  }, [step])
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
 
   if (!mayCreate) {
@@ -110,7 +115,7 @@ const NewKeyPage = () => {
               To the review
             </Button>
           )}
-          <Button type="submit" loading={create.isPending}>
+          <Button ref={goOn} type="submit" loading={create.isPending}>
             {isLast ? "Create the key" : "Next"}
           </Button>
         </Group>

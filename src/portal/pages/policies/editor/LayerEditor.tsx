@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack, Switch } from "@mantine/core"
 import { useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
+import type { FieldError } from "../../../api/ApiError.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { changedValues, type PolicyValues, usePolicyFields } from "../../../shared/policy/fields.ts"
 import { GuardrailForm, type GuardrailValues } from "../../../shared/policy/GuardrailForm.tsx"
@@ -38,6 +39,7 @@ export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose,
   const [shared, setShared] = useState<PolicyValues>(before.shared)
   const [guardrails, setGuardrails] = useState<GuardrailValues>(before.guardrails)
   const [isReviewing, setReviewing] = useState(false)
+  const [errors, setErrors] = useState<ReadonlyArray<FieldError>>([])
   const isShared = (name: string) => described.data?.shared.includes(name) === true
   const parts = {
     policy: changedValues({ ...before.policy }, policy),
@@ -51,15 +53,20 @@ export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose,
     ...(notEmpty(parts.guardrail_policy) && { guardrail_policy: parts.guardrail_policy })
   }
   const back = () => setReviewing(false)
+  const refuse = (fields: ReadonlyArray<FieldError>) => {
+    setErrors(fields)
+    back()
+  }
 
   if (isReviewing && layer !== undefined)
-    return <LayerReview layer={layer} changes={changes} onClose={back} onDone={onClose} />
+    return <LayerReview layer={layer} changes={changes} onClose={back} onDone={onClose} onRefused={refuse} />
   if (isReviewing) {
     const upsert = { kind, ...(kind !== "global" && { scope_id: scope }), ...changes }
     return (
       <NewLayerReview
         layer={upsert}
         onClose={back}
+        onRefused={refuse}
         onDone={(id) => {
           onClose()
           change({ do: undefined, kind: undefined, scope: undefined, open: id })
@@ -86,6 +93,7 @@ export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose,
             <ScopeFields
               kind={kind}
               scope={scope}
+              error={errors.find(({ field }) => field === "scope_id")?.message}
               onChange={(next, id) => {
                 setKind(next)
                 setScope(id)
@@ -102,18 +110,20 @@ export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose,
           <PolicyForm
             values={policy}
             before={before.policy}
+            errors={errors}
             onChange={(name, value) => setPolicy((was) => ({ ...was, [name]: value }))}
           />
           <h3>All keys together</h3>
           <PolicyForm
             values={shared}
             before={before.shared}
+            errors={errors}
             onChange={(name, value) => setShared((was) => ({ ...was, [name]: value }))}
             only={({ field }) => isShared(field)}
             prefix="shared"
           />
           <h3>Guardrails</h3>
-          <GuardrailForm values={guardrails} onChange={setGuardrails} />
+          <GuardrailForm values={guardrails} onChange={setGuardrails} errors={errors} />
           <Group justify="end">
             <Button variant="default" onClick={onClose}>
               Cancel

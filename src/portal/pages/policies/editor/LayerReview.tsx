@@ -1,9 +1,10 @@
 import { notifications } from "@mantine/notifications"
 import { useQueryClient } from "@tanstack/react-query"
+import type { FieldError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
-import { GuardedChange } from "../../../shared/dialogs/GuardedChange.tsx"
+import { GuardedChange, tellRefused } from "../../../shared/dialogs/GuardedChange.tsx"
 import { ImpactNote } from "../../../shared/policy/Impact.tsx"
 import { type Layer, layerFields, layerName, layerPath, prefixed, staleAfterLayers, upsertOf } from "../words/layer.ts"
 
@@ -14,6 +15,8 @@ interface Props {
   readonly changes: LayerPatch
   readonly onClose: () => void
   readonly onDone: () => void
+  /** The server refused values: the form shows why. */
+  readonly onRefused?: (errors: ReadonlyArray<FieldError>) => void
 }
 
 const flat = ({ guardrail_policy, policy, shared, ...rest }: LayerPatch) => ({
@@ -24,7 +27,7 @@ const flat = ({ guardrail_policy, policy, shared, ...rest }: LayerPatch) => ({
 })
 
 /** Shows the difference of a change of a layer and whom it hits, and makes it unless somebody else was faster. */
-export const LayerReview = ({ changes, layer, onClose, onDone }: Props) => {
+export const LayerReview = ({ changes, layer, onClose, onDone, onRefused }: Props) => {
   const client = useQueryClient()
   const update = useApiWrite("PATCH", layerPath, staleAfterLayers)
   const params = { id: layer.id }
@@ -48,7 +51,8 @@ export const LayerReview = ({ changes, layer, onClose, onDone }: Props) => {
             onSuccess: () => {
               notifications.show({ message: `The layer of ${layerName(layer)} is changed.` })
               onDone()
-            }
+            },
+            onError: (error) => tellRefused(error, onRefused)
           }
         )
       }

@@ -1,6 +1,8 @@
 import { notifications } from "@mantine/notifications"
+import type { FieldError } from "../../../api/ApiError.ts"
 import { useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { tellRefused } from "../../../shared/dialogs/GuardedChange.tsx"
 import { ImpactNote } from "../../../shared/policy/Impact.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { type LayerUpsert, layerName, layersPath, prefixed, staleAfterLayers } from "../words/layer.ts"
@@ -9,10 +11,12 @@ interface Props {
   readonly layer: LayerUpsert
   readonly onClose: () => void
   readonly onDone: (id: string) => void
+  /** The server refused values: the form shows why. */
+  readonly onRefused?: (errors: ReadonlyArray<FieldError>) => void
 }
 
 /** Shows what a new layer restricts and whom it hits, and makes it. */
-export const NewLayerReview = ({ layer, onClose, onDone }: Props) => {
+export const NewLayerReview = ({ layer, onClose, onDone, onRefused }: Props) => {
   const create = useApiWrite("POST", layersPath, staleAfterLayers)
   return (
     <ChangeDialog
@@ -28,7 +32,8 @@ export const NewLayerReview = ({ layer, onClose, onDone }: Props) => {
             onSuccess: (made) => {
               notifications.show({ message: `The layer of ${layerName(made)} is made.` })
               onDone(made.id)
-            }
+            },
+            onError: (error) => tellRefused(error, onRefused)
           }
         )
       }

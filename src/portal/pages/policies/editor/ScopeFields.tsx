@@ -9,12 +9,13 @@ interface Props {
   readonly kind: LayerKind
   readonly scope: string
   readonly onChange: (kind: LayerKind, scope: string) => void
+  readonly error?: string | undefined
 }
 
 const mostProjects = 500
 
 /** Whom a layer is for. */
-export const ScopeFields = ({ kind, onChange, scope }: Props) => {
+export const ScopeFields = ({ error, kind, onChange, scope }: Props) => {
   const described = usePolicyFields()
   const kinds = described.data?.layer_kinds ?? []
   return (
@@ -30,7 +31,7 @@ export const ScopeFields = ({ kind, onChange, scope }: Props) => {
         allowDeselect={false}
         data-autofocus
       />
-      <ScopeInput kind={kind} scope={scope} onChange={(next) => onChange(kind, next)} />
+      <ScopeInput kind={kind} scope={scope} error={error} onChange={(next) => onChange(kind, next)} />
     </div>
   )
 }
@@ -39,9 +40,10 @@ interface InputProps {
   readonly kind: LayerKind
   readonly scope: string
   readonly onChange: (scope: string) => void
+  readonly error: string | undefined
 }
 
-const ScopeInput = ({ kind, onChange, scope }: InputProps) => {
+const ScopeInput = ({ error, kind, onChange, scope }: InputProps) => {
   const described = usePolicyFields()
   const maySee = useAllowed("usage:read")
   const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
@@ -61,7 +63,7 @@ const ScopeInput = ({ kind, onChange, scope }: InputProps) => {
           value={scope === "" ? null : scope}
           onChange={(next) => onChange(next ?? "")}
           searchable
-          error={projects.error?.message}
+          error={error ?? projects.error?.message}
         />
       )
     case "route":
@@ -72,6 +74,7 @@ const ScopeInput = ({ kind, onChange, scope }: InputProps) => {
           value={scope === "" ? null : scope}
           onChange={(next) => onChange(next ?? "")}
           searchable
+          error={error}
         />
       )
     case "model":
@@ -79,12 +82,20 @@ const ScopeInput = ({ kind, onChange, scope }: InputProps) => {
         <Autocomplete
           size="xs"
           label="Model"
+          error={error}
           data={[...(models.data?.values ?? [])]}
           value={scope}
           onChange={onChange}
         />
       )
     case "team":
-      return <TextInput label="Team" value={scope} onChange={({ currentTarget }) => onChange(currentTarget.value)} />
+      return (
+        <TextInput
+          label="Team"
+          error={error}
+          value={scope}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )
   }
 }

@@ -67,7 +67,7 @@ const LayerChange = ({ draft, onChange }: Props) => {
       <ScopeFields
         kind={kind}
         scope={scope}
-        onChange={(next, id) => onChange({ ...draft, kind: next, scope: id, layer: undefined, policy: {} })}
+        onChange={(next, id) => onChange({ ...draft, kind: next, scope: id, layer: undefined })}
       />
       {isReady && (
         <p>
