@@ -1,5 +1,6 @@
 import { useLiveRefresh } from "../../../api/live.ts"
 import { useApi } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { PathLink } from "../../../shared/page/PathLink.tsx"
@@ -15,13 +16,14 @@ const refreshMs = 15_000
 export const KeyMeters = ({ id }: { readonly id: string }) => {
   const state = useApi(path, { query: { scope: "key", id } }, { refreshMs })
   useLiveRefresh(liveTopics, [path])
+  const mayRaise = useAllowed("policies:update")
   const limits = state.data?.limits ?? []
   return (
     <Panel
       title="Limits now"
       query={state}
       height={220}
-      actions={<PathLink path={`/limits?id=${id}`}>Limits</PathLink>}
+      actions={<PathLink path={`/limits?scope=key&id=${id}`}>Limits</PathLink>}
       {...(limits.length === 0 && { empty: <p>No limit holds for this key. It may send and spend what it wants.</p> })}
     >
       <ul className={styles.meters}>
@@ -39,6 +41,9 @@ export const KeyMeters = ({ id }: { readonly id: string }) => {
                   <span>
                     within <bdi>{within}</bdi>
                   </span>
+                )}
+                {mayRaise && scope === "key" && (
+                  <PathLink path={`/limits?do=raise&key_id=${id}&meter=${meter}`}>raise</PathLink>
                 )}
               </div>
               {used === null ? (
