@@ -64,6 +64,8 @@ import { AuthSettings } from "./operators/AuthSettings.ts"
 import { OperatorSessions } from "./operators/OperatorSessions.ts"
 import { OperatorTokens } from "./operators/OperatorTokens.ts"
 import { EffectivePolicies } from "./policies/EffectivePolicies.ts"
+import { GuardrailBench } from "./policies/GuardrailBench.ts"
+import { GuardrailCoverages } from "./policies/GuardrailCoverages.ts"
 import { GuardrailExecutions } from "./policies/GuardrailExecutions.ts"
 import { Guardrails } from "./policies/Guardrails.ts"
 import { PolicyExplanations } from "./policies/PolicyExplanations.ts"
@@ -142,6 +144,8 @@ const stores = Layer.mergeAll(
   Studio.layer,
   ProviderHealth.layer,
   GuardrailExecutions.layer,
+  GuardrailBench.layer,
+  GuardrailCoverages.layer,
   holderStores,
   SeenModels.layer.pipe(Layer.provide(Usage.layer)),
   AuditEvents.layer,

@@ -3,6 +3,7 @@ import type { Execution } from "../policy/Guardrail.ts"
 import type { StoppedBy } from "./GuardrailOutcome.ts"
 import type { Guardrails } from "./Guardrails.ts"
 import type { RequestContext } from "./HttpGuardrail.ts"
+import type { PlaceholderValues } from "./redact/Redaction.ts"
 import type { Selection } from "./Selection.ts"
 import * as StreamCalls from "./StreamCalls.ts"
 import { StreamChain } from "./StreamChain.ts"
@@ -19,7 +20,15 @@ export const run = Effect.fnUntraced(function* (
   guardrails: Guardrails["Service"],
   steps: Selection,
   chunks: ReadonlyArray<string>,
-  request: { readonly requestId: string; readonly context: RequestContext }
+  {
+    known = new Map(),
+    ...request
+  }: {
+    readonly requestId: string
+    readonly context: RequestContext
+    /** The placeholders of the request before, with the values that they replaced. */
+    readonly known?: PlaceholderValues
+  }
 ) {
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context<never>())
@@ -57,7 +66,7 @@ export const run = Effect.fnUntraced(function* (
     })
     const chain = new StreamChain(
       steps,
-      { route: "chat", known: new Map(), now: () => clock.currentTimeMillisUnsafe(), call },
+      { route: "chat", known, now: () => clock.currentTimeMillisUnsafe(), call },
       {
         push: (bytes) => {
           received += bytes.toString()

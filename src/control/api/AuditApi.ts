@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "./schema/Fields.ts"
+import { Cursor, Id, NextCursor, PageLimit, RangeTime, Timestamp } from "./schema/Fields.ts"
 import { operation, skipsUnreadable } from "./schema/Security.ts"
 
 /** SHA-256, in hex. */
@@ -28,6 +28,10 @@ export const AuditEvent = Schema.Struct({
 })
 export type AuditEvent = typeof AuditEvent.Type
 
+/** `actor_name` is the name of the operator token. It is not part of the hash. `null` is a holder of a key, or a command. */
+export const ListedEvent = AuditEvent.pipe(Schema.fieldsAssign({ actor_name: Schema.NullOr(Schema.String) }))
+export type ListedEvent = typeof ListedEvent.Type
+
 const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
 
 /** The sequences of events are below 2^53. */
@@ -36,7 +40,10 @@ const Sequence = Schema.NumberFromString.check(
   Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 )
 
+/** `from` is inclusive, `to` exclusive. Every other filter is an exact match. */
 export const AuditQuery = Schema.Struct({
+  from: Schema.optionalKey(RangeTime),
+  to: Schema.optionalKey(RangeTime),
   actor_token_id: Schema.optionalKey(Id),
   action: Text,
   target_type: Text,
@@ -92,10 +99,15 @@ export const AuditApi = HttpApiGroup.make("audit-events")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: AuditQuery,
-      success: HttpApiSchema.WithHeaders(Schema.Array(AuditEvent), NextCursor)
+      success: HttpApiSchema.WithHeaders(Schema.Array(ListedEvent), NextCursor)
     })
       .annotateMerge(operation("List audit events, newest first", "audit:read"))
       .annotateMerge(skipsUnreadable),
+    HttpApiEndpoint.get("actions", "/actions", {
+      success: Schema.Array(Schema.Struct({ target_type: Schema.String, actions: Schema.Array(Schema.String) }))
+    })
+      .annotateMerge(operation("List what the log can record", "audit:read"))
+      .annotate(OpenApi.Description, "The values of the filters `target_type` and `action`."),
     HttpApiEndpoint.get("verification", "/verification", {
       query: {
         after: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),

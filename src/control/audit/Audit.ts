@@ -18,91 +18,74 @@ export class Mutation extends Context.Service<Mutation, { readonly write: SqlCli
 
 export type Actor = Operator | RequestId
 
-export type AuditAction =
-  | {
-      readonly target: "key"
-      readonly action:
-        | "keys:create"
-        | "keys:update"
-        | "keys:rotate"
-        | "keys:rotate_by_holder"
-        | "keys:revoke"
-        | "keys:disable"
-        | "keys:enable"
-        | "limits:raise"
-        | "limits:end_raise"
-        | "limits:request_raise"
-        | "limits:grant_raise"
-        | "limits:refuse_raise"
-    }
-  | { readonly target: "project"; readonly action: "projects:create" | "projects:update" | "projects:delete" }
-  | {
-      readonly target: "provider"
-      readonly action:
-        | "providers:create"
-        | "providers:update"
-        | "providers:delete"
-        | "providers:enable"
-        | "providers:disable"
-    }
-  | {
-      readonly target: "upstream_credential_mapping"
-      readonly action:
-        | "upstream_credentials:upsert"
-        | "upstream_credentials:delete"
-        | "upstream_credentials:enable"
-        | "upstream_credentials:disable"
-    }
-  | {
-      readonly target: "family_a_route" | "family_b_route"
-      readonly action:
-        | "policies:route_enable"
-        | "policies:route_disable"
-        | "policies:route_mode_update"
-        | "policies:route_config_update"
-    }
-  | {
-      readonly target: "upstream_passthrough_settings"
-      readonly action: "providers:upstream_passthrough_update"
-    }
-  | { readonly target: "upstream_ui"; readonly action: "providers:upstream_ui_open" }
-  | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
-  | {
-      readonly target: "guardrail"
-      readonly action: "guardrails:create" | "guardrails:update" | "guardrails:delete"
-    }
-  | {
-      readonly target: "service_registry"
-      readonly action: "services:import_activate" | "services:import_rollback"
-    }
-  | { readonly target: "studio_connection"; readonly action: "settings:studio_connection_update" }
-  | {
-      readonly target: "service"
-      readonly action:
-        | "services:create"
-        | "services:update"
-        | "services:delete"
-        | "services:enable"
-        | "services:disable"
-        | "services:import"
-        | "services:sync"
-        | "services:openapi_sync"
-    }
-  | {
-      readonly target: "provider_health"
-      readonly action: "providers:health_update" | "providers:health_check"
-    }
-  | {
-      readonly target: "operator_token"
-      readonly action: "operators:create" | "operators:rotate" | "operators:revoke"
-    }
-  | { readonly target: "audit_log"; readonly action: "audit:archive" }
-  | { readonly target: "vault"; readonly action: "secrets:rotate" }
-  | { readonly target: "gateway_auth_settings"; readonly action: "settings:gateway_auth_update" }
-  | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
-  | { readonly target: "policy"; readonly action: "policies:simulate" }
-  | { readonly target: "tasks"; readonly action: "tasks:operate" }
-  | { readonly target: "session"; readonly action: "sessions:sign_in" | "sessions:sign_out" | "sessions:end" }
+/** What the audit log can record, by the kind of object that changes. */
+export const auditActions = {
+  key: [
+    "keys:create",
+    "keys:update",
+    "keys:rotate",
+    "keys:rotate_by_holder",
+    "keys:revoke",
+    "keys:disable",
+    "keys:enable",
+    "limits:raise",
+    "limits:end_raise",
+    "limits:request_raise",
+    "limits:grant_raise",
+    "limits:refuse_raise"
+  ],
+  project: ["projects:create", "projects:update", "projects:delete"],
+  provider: ["providers:create", "providers:update", "providers:delete", "providers:enable", "providers:disable"],
+  upstream_credential_mapping: [
+    "upstream_credentials:upsert",
+    "upstream_credentials:delete",
+    "upstream_credentials:enable",
+    "upstream_credentials:disable"
+  ],
+  family_a_route: [
+    "policies:route_enable",
+    "policies:route_disable",
+    "policies:route_mode_update",
+    "policies:route_config_update"
+  ],
+  family_b_route: [
+    "policies:route_enable",
+    "policies:route_disable",
+    "policies:route_mode_update",
+    "policies:route_config_update"
+  ],
+  upstream_passthrough_settings: ["providers:upstream_passthrough_update"],
+  upstream_ui: ["providers:upstream_ui_open"],
+  model_price: ["prices:upsert", "prices:delete"],
+  guardrail: ["guardrails:create", "guardrails:update", "guardrails:delete"],
+  service_registry: ["services:import_activate", "services:import_rollback"],
+  studio_connection: ["settings:studio_connection_update"],
+  service: [
+    "services:create",
+    "services:update",
+    "services:delete",
+    "services:enable",
+    "services:disable",
+    "services:import",
+    "services:sync",
+    "services:openapi_sync"
+  ],
+  provider_health: ["providers:health_update", "providers:health_check"],
+  operator_token: ["operators:create", "operators:rotate", "operators:revoke"],
+  audit_log: ["audit:archive"],
+  vault: ["secrets:rotate"],
+  gateway_auth_settings: ["settings:gateway_auth_update"],
+  policy_layer: ["policies:upsert-layer", "policies:delete-layer"],
+  policy: ["policies:simulate"],
+  tasks: ["tasks:operate"],
+  session: ["sessions:sign_in", "sessions:sign_out", "sessions:end"]
+} as const
+
+type Targets = typeof auditActions
+
+export type AuditAction = {
+  readonly [Target in keyof Targets]: { readonly target: Target; readonly action: Targets[Target][number] }
+}[keyof Targets]
 
 /** An object before and after a change. A schema of the API encodes both, so they contain no secret. */
 export class Snapshots {

@@ -1,13 +1,13 @@
-import { Context, Effect, Function, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Function, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
-import { AuditEvent, type AuditQuery } from "../api/AuditApi.ts"
+import { type AuditQuery, ListedEvent } from "../api/AuditApi.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 export class AuditEvents extends Context.Service<
   AuditEvents,
   {
-    readonly list: (query: AuditQuery) => Effect.Effect<Page<AuditEvent>, StoreFailure>
+    readonly list: (query: AuditQuery) => Effect.Effect<Page<ListedEvent>, StoreFailure>
   }
 >()("svc/control/AuditEvents") {
   static readonly layer = Layer.suspend(() => Layer.effect(AuditEvents, make))
@@ -18,14 +18,19 @@ const defaultLimit = 100
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   return AuditEvents.of({
-    list: Effect.fn("AuditEvents.list")(function* ({ cursor, limit = defaultLimit, ...exact }) {
+    list: Effect.fn("AuditEvents.list")(function* ({ cursor, from, limit = defaultLimit, to, ...exact }) {
       const at = keyset(sql, "audit_events", cursor)
-      const matching = sql.and(Object.entries(exact).map(([column, value]) => sql`${sql(column)} = ${value}`))
+      const matching = sql.and([
+        ...(from === undefined ? [] : [sql`created_at >= ${DateTime.toDateUtc(from)}`]),
+        ...(to === undefined ? [] : [sql`created_at < ${DateTime.toDateUtc(to)}`]),
+        ...Object.entries(exact).map(([column, value]) => sql`${sql(column)} = ${value}`)
+      ])
       return yield* readPage(
         eventRows,
         sql`
         SELECT id, sequence, encode(previous_hash, 'hex') AS previous_hash, encode(hash, 'hex') AS hash, actor_token_id, action, target_type, target_id, before_json AS before, after_json AS after, request_id,
-          ip, user_agent, created_at, ${at.micros}
+          ip, user_agent, created_at, ${at.micros},
+          (SELECT name FROM operator_tokens WHERE operator_tokens.id = actor_token_id) AS actor_name
         FROM audit_events WHERE ${matching} AND ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1}`,
         limit,
         Function.identity
@@ -35,7 +40,7 @@ const make = Effect.gen(function* () {
 })
 
 const eventRows = storedRows(
-  AuditEvent.pipe(Schema.fieldsAssign({ sequence: Count, created_at: Schema.DateTimeUtcFromDate })),
+  ListedEvent.pipe(Schema.fieldsAssign({ sequence: Count, created_at: Schema.DateTimeUtcFromDate })),
   {
     table: "audit_events",
     key: ["id"]

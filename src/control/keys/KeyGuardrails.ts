@@ -10,6 +10,7 @@ import type { Vault } from "../../state/Vault.ts"
 import type { GuardrailTest, GuardrailTestResult, OfferedGuardrail } from "../api/policies/KeyGuardrailsApi.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { KeyHolder } from "../api/schema/Security.ts"
+import { oneTestAtATime } from "../policies/OneTestAtATime.ts"
 import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 
 type Refusal = ControlError<
@@ -102,32 +103,6 @@ const make = Effect.gen(function* () {
     })
   })
 })
-
-const busy = new ControlError(
-  "guardrail_test_busy",
-  "Another guardrail test of this key is running, or too many tests of other keys are running. Send one test at a time."
-)
-
-const maxConcurrentTests = 4
-
-/**
- * Runs one test per key at a time, then waits for as long as the test took. Redacting a long text occupies the CPU of
- * the whole process. Limits of the key's policy do not apply to tests.
- */
-export const oneTestAtATime = () => {
-  const running = new Set<string>()
-  return (keyId: string) =>
-    <A, E, R>(test: Effect.Effect<A, E, R>) =>
-      Effect.suspend((): Effect.Effect<A, E | typeof busy, R> => {
-        if (running.has(keyId) || running.size >= maxConcurrentTests) return Effect.fail(busy)
-        running.add(keyId)
-        return Effect.timed(test).pipe(
-          Effect.tap(([duration]) => Effect.sleep(duration)),
-          Effect.map(([, result]) => result),
-          Effect.ensuring(Effect.sync(() => running.delete(keyId)))
-        )
-      })
-}
 
 /** During a test, HTTP guardrails receive this path as the route of the request. */
 const testRoute = "/admin-ui/v1/guardrails/test"

@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Function, Layer, Schema } from "effect"
 import type { Statement } from "effect/sql"
 import { Database } from "../../services/Database.ts"
+import { ExecutionBucket, type ExecutionInterval } from "../api/policies/GuardrailBench.ts"
 import { type ExecutionFilter, GuardrailExecution, GuardrailSum } from "../api/policies/GuardrailsApi.ts"
 import type { Refused } from "../api/schema/Errors.ts"
 import type { Cursor } from "../api/schema/Fields.ts"
@@ -22,6 +23,11 @@ export class GuardrailExecutions extends Context.Service<
     readonly summary: (
       filter: ExecutionFilter
     ) => Effect.Effect<ReadonlyArray<GuardrailSum>, InvalidQuery | StoreFailure, Operator>
+    /** Returns the latest buckets, oldest first. Times without executions have none. */
+    readonly series: (
+      filter: ExecutionFilter,
+      interval: ExecutionInterval
+    ) => Effect.Effect<ReadonlyArray<ExecutionBucket>, InvalidQuery | StoreFailure, Operator>
   }
 >()("svc/control/GuardrailExecutions") {
   static readonly layer = Layer.suspend(() => Layer.effect(GuardrailExecutions, make))
@@ -69,6 +75,18 @@ const make = Effect.gen(function* () {
         GROUP BY guardrail_name, mode, action, failure_policy
         ORDER BY guardrail_name COLLATE "C", mode, action, failure_policy LIMIT ${maxSums}`)
       )
+    }, toStoreFailures),
+
+    series: Effect.fn("GuardrailExecutions.series")(function* (filter, interval) {
+      yield* validateRange(filter)
+      const latest = yield* runBounded(() =>
+        bucketRows.all(sql`
+        SELECT date_trunc(${interval}, created_at, 'UTC') AS bucket, action, count(*) AS count,
+          coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms, coalesce(max(latency_ms), 0) AS max_latency_ms
+        FROM guardrail_execution_events WHERE ${matching(filter)}
+        GROUP BY bucket, action ORDER BY bucket DESC, action LIMIT ${maxBuckets}`)
+      )
+      return latest.toReversed()
     }, toStoreFailures)
   })
 })
@@ -76,8 +94,20 @@ const make = Effect.gen(function* () {
 /** Large enough for all guardrails of a full catalogue and for many deleted guardrails. */
 const maxSums = 10_000
 
+const maxBuckets = 10_000
+
 const executionRows = storedRows(
   GuardrailExecution.pipe(Schema.fieldsAssign({ created_at: Schema.DateTimeUtcFromDate, latency_ms: Count })),
   { table: "guardrail_execution_events", key: ["id"] }
 )
 const sumRows = computedRows(GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, total_latency_ms: Count })))
+const bucketRows = computedRows(
+  ExecutionBucket.pipe(
+    Schema.fieldsAssign({
+      bucket: Schema.DateTimeUtcFromDate,
+      count: Count,
+      total_latency_ms: Count,
+      max_latency_ms: Count
+    })
+  )
+)

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { type ModelPrice as NanoPrice, toNanos } from "../../policy/Price.ts"
 import { PriceList } from "../../policy/PriceList.ts"
 import {
   type BookPrice,
@@ -8,7 +9,7 @@ import {
   PriceField
 } from "../api/providers/ModelPricesApi.ts"
 import { fingerprint } from "../store/Fingerprint.ts"
-import stored from "./price-book.json" with { type: "json" }
+import bookFile from "./price-book.json" with { type: "json" }
 
 const Price = ModelPriceInput.pipe(
   Schema.fieldsAssign({
@@ -30,7 +31,7 @@ const Book = Schema.Struct({
   )
 })
 
-const book = Schema.decodeUnknownSync(Book)(stored, { onExcessProperty: "error" })
+const book = Schema.decodeUnknownSync(Book)(bookFile, { onExcessProperty: "error" })
 
 export const vendors = book.vendors.map(({ prices: _, ...vendor }) => vendor)
 
@@ -40,7 +41,7 @@ interface BookEntry extends Prices {
   readonly note: string | null
 }
 
-type Prices = Pick<ModelPrice, PriceField>
+export type Prices = Pick<ModelPrice, PriceField>
 
 const entries: ReadonlyArray<BookEntry> = book.vendors.flatMap(({ prices, vendor }) =>
   prices.flatMap(({ models, note = null, ...price }) =>
@@ -56,9 +57,24 @@ const entries: ReadonlyArray<BookEntry> = book.vendors.flatMap(({ prices, vendor
   )
 )
 
-const names = new Set(entries.map(({ model }) => model))
+const byModel = new Map(entries.map((entry) => [entry.model, entry]))
 
-export const isInBook = (model: string): boolean => names.has(model)
+export const isInBook = (model: string): boolean => byModel.has(model)
+
+export const priceOf = (model: string): Prices | undefined => {
+  const entry = byModel.get(model)
+  return entry === undefined ? undefined : pricesOf(entry)
+}
+
+/** The price as `Price.cost` takes it. */
+export const inNanos = (price: Prices): NanoPrice => ({
+  input: toNanos(price.input_usd_per_million),
+  output: toNanos(price.output_usd_per_million),
+  cachedInput: nanosOrNull(price.cached_input_usd_per_million),
+  cacheWrite: nanosOrNull(price.cache_write_usd_per_million)
+})
+
+const nanosOrNull = (dollars: number | null): number | null => (dollars === null ? null : toNanos(dollars))
 
 export const pricesOf = (price: Prices): Prices => ({
   input_usd_per_million: price.input_usd_per_million,
@@ -69,13 +85,13 @@ export const pricesOf = (price: Prices): Prices => ({
 
 /** Compares the book with the stored prices. */
 export const compare = (prices: ReadonlyArray<ModelPrice>) => {
-  const byModel = new Map(prices.map((price) => [price.model, price]))
+  const stored = new Map(prices.map((price) => [price.model, price]))
   const patterns = patternsOf(prices)
   return {
     base_hash: hashOf(prices),
     vendors,
-    prices: entries.map((entry) => compareEntry(entry, byModel.get(entry.model), patterns)),
-    not_in_book: prices.filter(({ model }) => !names.has(model))
+    prices: entries.map((entry) => compareEntry(entry, stored.get(entry.model), patterns)),
+    not_in_book: prices.filter(({ model }) => !byModel.has(model))
   }
 }
 

@@ -1,4 +1,5 @@
 import { Context, DateTime, Effect, Layer } from "effect"
+import { cost, toDollars } from "../../policy/Price.ts"
 import type { ModelPrice } from "../api/providers/ModelPricesApi.ts"
 import type { Refused } from "../api/schema/Errors.ts"
 import type { Operator } from "../api/schema/Security.ts"
@@ -55,11 +56,25 @@ const seenModels = (groups: Groups, stored: ReadonlyArray<ModelPrice>): Readonly
   const byName = new Map(stored.map((price) => [price.model, price]))
   return groups.map(({ name, summary }) => {
     const pattern = patterns.priceOf(name)?.pattern
+    const book = pattern === undefined ? PriceBook.priceOf(name) : undefined
     return {
       model: name,
       price: pattern === undefined ? null : (byName.get(pattern) ?? null),
       in_book: PriceBook.isInBook(name),
+      book_price: book ?? null,
+      at_book_price_usd: book === undefined ? null : costAt(book, summary),
       summary
     }
   })
 }
+
+/** The sums of tokens are priced as one request, so that rounding differs by less than a nano-dollar for each request. */
+const costAt = (price: PriceBook.Prices, summary: Groups[number]["summary"]): number =>
+  toDollars(
+    cost(PriceBook.inNanos(price), {
+      input: summary.input_tokens,
+      output: summary.output_tokens,
+      cachedInput: summary.cached_input_tokens,
+      cacheWrite: summary.cache_write_tokens
+    })
+  )

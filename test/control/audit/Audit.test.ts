@@ -457,7 +457,13 @@ const elsewhere = [
   "me.askForRaise"
 ]
 /** They ask with a body, or ask others, and change nothing that operators decide. */
-const asking = new Set(["me.test", "studio.test", "service-import.preview", "service-openapi.preview"])
+const asking = new Set([
+  "me.test",
+  "guardrails.test",
+  "studio.test",
+  "service-import.preview",
+  "service-openapi.preview"
+])
 
 const mutations = mutating()
 
@@ -583,6 +589,29 @@ suite("Audit", (it) => {
       assert.isUndefined(rest.headers["x-next-cursor"])
       const nobodys = yield* ok("GET", `${admin}/audit-events?actor_token_id=${nobody}`)
       assert.deepStrictEqual(nobodys, [])
+      const since = (from: string) => Effect.map(ok("GET", `${about}&from=${from}`), actionsOf)
+      assert.deepStrictEqual(yield* since(String(at(all, 1, "created_at"))), ["keys:revoke", "keys:enable"])
+      const until = yield* ok("GET", `${about}&to=${at(all, 2, "created_at")}`)
+      assert.deepStrictEqual(actionsOf(until), ["keys:create"])
+    })
+  )
+
+  it.effect("events name the operator token, and the values of the filters can be listed", () =>
+    Effect.gen(function* () {
+      const id = yield* Fixtures.key
+      const tokens = yield* ok("GET", `${admin}/operator-tokens`)
+      const [event] = yield* Effect.map(ok("GET", `${admin}/audit-events?target_id=${id}`), (all) =>
+        Array.isArray(all) ? all : []
+      )
+      const names = Array.isArray(tokens) ? tokens.map((token) => [at(token, "id"), at(token, "name")]) : []
+      assert.deepInclude(names, [at(event ?? null, "actor_token_id"), at(event ?? null, "actor_name")])
+      const listed = yield* ok("GET", `${admin}/audit-events/actions`)
+      const ofGuardrails = Array.isArray(listed) ? listed.find((one) => at(one, "target_type") === "guardrail") : null
+      assert.deepStrictEqual(at(ofGuardrails ?? null, "actions"), [
+        "guardrails:create",
+        "guardrails:update",
+        "guardrails:delete"
+      ])
     })
   )
 })

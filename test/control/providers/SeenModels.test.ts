@@ -52,4 +52,24 @@ suite("Seen models", (it) => {
       assert.deepStrictEqual(refusalOf(wrong), { status: 422, code: "invalid_request", param: "limit" })
     })
   )
+
+  it.effect("without a price have what they would have cost by the book", () =>
+    Effect.gen(function* () {
+      yield* StoredUsage.empty
+      const { sql } = yield* Database
+      yield* requests("gpt-5", 2, "1 hour")
+      yield* sql`UPDATE usage_events SET input_tokens = 1000000, cached_input_tokens = 400000, output_tokens = 100000`
+      const shown = at(yield* ok("GET", models), "models", 0)
+      const price = (field: string) => Number(at(shown, "book_price", field))
+      const expected =
+        2 *
+        (0.6 * price("input_usd_per_million") +
+          0.4 * price("cached_input_usd_per_million") +
+          0.1 * price("output_usd_per_million"))
+      assert.approximately(Number(at(shown, "at_book_price_usd")), expected, 1e-9)
+      yield* requests("nobodys", 1, "1 hour")
+      const nobodys = at(yield* ok("GET", models), "models", 1)
+      assert.deepStrictEqual([at(nobodys, "book_price"), at(nobodys, "at_book_price_usd")], [null, null])
+    })
+  )
 })

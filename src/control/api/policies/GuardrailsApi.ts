@@ -7,6 +7,13 @@ import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
+import {
+  ExecutionBucket,
+  ExecutionInterval,
+  GuardrailCoverage,
+  GuardrailTrial,
+  GuardrailTrialResult
+} from "./GuardrailBench.ts"
 
 /** A guardrail of the catalogue. Only guardrails of kind `http` have an address, a timeout, a token and a stream mode. */
 export const Guardrail = Schema.Struct({
@@ -167,6 +174,26 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
         OpenApi.Description,
         "The guardrail is removed from every policy. The record of its executions stays. A built-in guardrail cannot be deleted."
       ),
+    HttpApiEndpoint.post("test", "/:name/test", {
+      params,
+      payload: GuardrailTrial,
+      success: GuardrailTrialResult,
+      error: refusals("invalid_guardrail_request", "guardrail_test_busy")
+    })
+      .annotateMerge(operation("Try a guardrail on a text", "guardrails:update", "operators:manage"))
+      .annotate(
+        OpenApi.Description,
+        "Runs the guardrail as a request would, also if it is disabled. Calls no upstream, counts against no limit, records nothing. A guardrail of kind `http` is called, with the gateway's token."
+      )
+      .annotateMerge(bodyExample({ request: { messages: [{ role: "user", content: "Write to jane@example.com." }] } })),
+    HttpApiEndpoint.get("coverage", "/:name/coverage", { params, success: GuardrailCoverage }).annotateMerge(
+      operation("Count the keys that get a guardrail", "operators:manage")
+    ),
+    HttpApiEndpoint.get("series", "/timeseries", {
+      query: { ...filter, interval: Schema.optionalKey(ExecutionInterval) },
+      success: Schema.Struct({ interval: ExecutionInterval, buckets: Schema.Array(ExecutionBucket) }),
+      error: refusals("invalid_usage_query")
+    }).annotateMerge(operation("Count the executions of guardrails over time, by action", "operators:manage")),
     HttpApiEndpoint.get("executions", "/executions", {
       query: {
         ...filter,

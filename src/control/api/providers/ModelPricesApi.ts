@@ -28,7 +28,8 @@ export const ModelPrice = Schema.Struct({
 })
 export type ModelPrice = typeof ModelPrice.Type
 
-const prices = ModelPrice.mapFields(Struct.omit(["model", "updated_at"]))
+/** The four prices of a model. */
+export const tokenPrices = Struct.omit(ModelPrice.fields, ["model", "updated_at"])
 
 export const PriceField = Schema.Literals([
   "input_usd_per_million",
@@ -45,7 +46,7 @@ export const BookPrice = Schema.Struct({
   /** A remark on what the four prices leave out, such as a higher price of long prompts. */
   note: Schema.NullOr(Schema.String),
   status: Schema.Literals(["new", "changed", "same"]),
-  ...prices.fields,
+  ...tokenPrices,
   changes: Schema.Array(Schema.Struct({ field: PriceField, from: Schema.NullOr(Dollars), to: Schema.NullOr(Dollars) })),
   /** The stored pattern that prices a `new` model now. An import of the model takes precedence over it. */
   covered_by: Schema.NullOr(Schema.String)

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { ModelPrice } from "../providers/ModelPricesApi.ts"
+import { ModelPrice, tokenPrices } from "../providers/ModelPricesApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
@@ -16,6 +16,9 @@ const SeenModel = Schema.Struct({
   price: Schema.NullOr(ModelPrice),
   /** True if the price book has a price that can be imported. */
   in_book: Schema.Boolean,
+  /** The price of the book for a model without a price, and what the tokens of `summary` would have cost by it. */
+  book_price: Schema.NullOr(Schema.Struct(tokenPrices)),
+  at_book_price_usd: Schema.NullOr(Schema.Finite),
   summary: UsageSummary
 })
 export type SeenModel = typeof SeenModel.Type

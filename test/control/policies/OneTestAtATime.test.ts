@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { oneTestAtATime } from "../../../src/control/keys/KeyGuardrails.ts"
+import { oneTestAtATime } from "../../../src/control/policies/OneTestAtATime.ts"
 
 it.effect("a key tests guardrails one at a time, and rests for as long as a test took", () =>
   Effect.gen(function* () {
