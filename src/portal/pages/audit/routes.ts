@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/audit",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("action", "target_type", "target_id", "actor_token_id", "span", "do"),
   component: lazyRouteComponent(() => import("./AuditPage.tsx"))
 })
 

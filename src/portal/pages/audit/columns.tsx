@@ -1,0 +1,36 @@
+import type { ResponseOf } from "../../api/Endpoints.ts"
+import type { Column } from "../../shared/table/DataTable.tsx"
+import type { Filter } from "../../shared/table/FilterBar.tsx"
+import { When } from "../../shared/words/When.tsx"
+import { type AuditEvent, actorOf } from "./event.ts"
+import { Target } from "./Target.tsx"
+
+type Kinds = ResponseOf<"GET", "/admin-ui/admin/audit-events/actions">
+
+/** With a kind of object, the actions are those that happen to it. */
+export const filtersOf = (kinds: Kinds, kind: string | undefined): ReadonlyArray<Filter> => [
+  { name: "target_id", label: "Id or name of the object" },
+  {
+    name: "action",
+    label: "Action",
+    choices: [
+      ...new Set(
+        kinds.filter(({ target_type }) => kind === undefined || target_type === kind).flatMap(({ actions }) => actions)
+      )
+    ].sort()
+  },
+  { name: "target_type", label: "Kind of object", choices: kinds.map(({ target_type }) => target_type).sort() },
+  { name: "actor_token_id", label: "Operator token's id" },
+  { name: "span", label: "Range of the top bar", choices: [{ value: "all", label: "Whole log" }] }
+]
+
+export const columns: ReadonlyArray<Column<AuditEvent>> = [
+  { id: "action", header: "Action", cell: ({ action }) => <code>{action}</code> },
+  { id: "at", header: "Time", main: true, width: 110, cell: ({ created_at }) => <When at={created_at} /> },
+  { id: "actor", header: "By", main: true, cell: (event) => <bdi>{actorOf(event)}</bdi> },
+  { id: "target", header: "Object", main: true, cell: (event) => <Target event={event} /> },
+  { id: "ip", header: "Address", cell: ({ ip }) => ip ?? "–" },
+  { id: "user_agent", header: "User agent", hidden: true, cell: ({ user_agent }) => user_agent ?? "–" },
+  { id: "request", header: "Request", hidden: true, cell: ({ request_id }) => <code>{request_id}</code> },
+  { id: "sequence", header: "Number", numeric: true, width: 90, cell: ({ sequence }) => sequence }
+]
