@@ -5,8 +5,15 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/guardrails",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("do"),
   component: lazyRouteComponent(() => import("./GuardrailsPage.tsx"))
 })
 
-export const guardrailsRoutes = [list] as const
+const one = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/guardrails/$name",
+  validateSearch: textSearch("tab", "do", "action", "mode"),
+  component: lazyRouteComponent(() => import("./GuardrailPage.tsx"))
+})
+
+export const guardrailsRoutes = [list, one] as const

@@ -1,0 +1,86 @@
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { useMemo } from "react"
+import { useRange } from "../../address/range.ts"
+import { useTextSearch } from "../../address/search.ts"
+import type { ApiError } from "../../api/ApiError.ts"
+import { call } from "../../api/control.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { PathLink } from "../../shared/page/PathLink.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { durationText } from "../../shared/words/format.ts"
+import { When } from "../../shared/words/When.tsx"
+import { ActionWord, actions, type Execution } from "./words.tsx"
+
+const path = "/admin-ui/admin/guardrails/executions"
+
+/** The runs of the guardrail in the range, newest first. They never contain the text. */
+export const Executions = ({ name }: { readonly name: string }) => {
+  const { text } = useTextSearch()
+  const { range } = useRange()
+  const action = actions.find((one) => one === text("action"))
+  const mode = modes.find((one) => one === text("mode"))
+  const asked = {
+    guardrail: name,
+    action,
+    mode,
+    from: range.from.toISOString(),
+    to: range.to.toISOString(),
+    limit: 100
+  }
+  const query = useInfiniteQuery<Answer, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
+    queryKey: [path, asked, "pages"],
+    queryFn: ({ pageParam, signal }) => call("GET", path, { query: { ...asked, cursor: pageParam } }, { signal }),
+    initialPageParam: undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined
+  })
+  const rows = useMemo(() => query.data?.pages.flatMap(({ executions }) => executions) ?? [], [query.data])
+  return (
+    <Panel query={query} height={360} flush>
+      <DataTable
+        name="guardrail-executions"
+        label="Executions"
+        columns={columns}
+        rows={rows}
+        rowId={({ id }) => id}
+        list={{ rows, query }}
+        toolbar={
+          <FilterBar
+            filters={[
+              { name: "action", label: "Action", choices: actions },
+              { name: "mode", label: "Mode", choices: modes }
+            ]}
+          />
+        }
+        empty={<Empty>No execution matches in this range.</Empty>}
+      />
+    </Panel>
+  )
+}
+
+interface Answer {
+  readonly executions: ReadonlyArray<Execution>
+  readonly next_cursor: string | null
+}
+interface Pages {
+  readonly pages: ReadonlyArray<Answer>
+}
+
+const modes: ReadonlyArray<Execution["mode"]> = ["pre_call", "post_call", "during_call"]
+
+const columns: ReadonlyArray<Column<Execution>> = [
+  { id: "action", header: "Action", cell: ({ action }) => <ActionWord action={action} /> },
+  { id: "at", header: "Time", main: true, cell: ({ created_at }) => <When at={created_at} /> },
+  { id: "mode", header: "Mode", main: true, cell: ({ mode }) => <code>{mode}</code> },
+  { id: "reason", header: "Reason", main: true, cell: ({ reason }) => <bdi>{reason ?? "–"}</bdi> },
+  { id: "found", header: "Details", cell: ({ metadata }) => <code>{JSON.stringify(metadata)}</code> },
+  { id: "model", header: "Model", cell: ({ model }) => <bdi>{model ?? "–"}</bdi> },
+  { id: "route", header: "Route", hidden: true, cell: ({ route }) => <code>{route}</code> },
+  { id: "latency", header: "Time taken", numeric: true, cell: ({ latency_ms }) => durationText(latency_ms) },
+  {
+    id: "request",
+    header: "Request",
+    cell: ({ request_id }) => <PathLink path={`/requests/${encodeURIComponent(request_id)}`}>{request_id}</PathLink>
+  }
+]

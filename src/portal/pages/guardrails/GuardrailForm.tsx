@@ -1,0 +1,245 @@
+import {
+  Checkbox,
+  Group,
+  NumberInput,
+  PasswordInput,
+  SegmentedControl,
+  Stack,
+  Switch,
+  Textarea,
+  TextInput
+} from "@mantine/core"
+import { useState } from "react"
+import { call } from "../../api/control.ts"
+import type { BodyOf } from "../../api/Endpoints.ts"
+import { changedOf, objectOf, prettyOf } from "../../shared/change/changed.ts"
+import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
+import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { JsonEditor } from "../../shared/editor/JsonEditor.tsx"
+import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
+import { CoverageSentence } from "./Coverage.tsx"
+import { failureSentences, type Guardrail } from "./words.tsx"
+
+type Patch = BodyOf<"PATCH", "/admin-ui/admin/guardrails/:name">
+const modes = ["pre_call", "post_call", "during_call"] as const
+const policies = ["fail_closed", "fail_open", "dry_run"] as const
+
+interface Props {
+  /** Without one, the form adds an HTTP guardrail. */
+  readonly guardrail?: Guardrail
+  readonly onClose: () => void
+  readonly onSaved: (name: string) => void
+}
+
+interface Fields {
+  readonly endpoint_url: string
+  readonly description: string
+  readonly modes: ReadonlyArray<(typeof modes)[number]>
+  readonly default_on: boolean
+  readonly failure_policy: (typeof policies)[number]
+  readonly timeout_ms: number | null
+  readonly stream_mode: "buffer" | "window"
+  readonly window_chars: number | null
+  readonly runtime_config: Readonly<Record<string, unknown>>
+}
+
+const fieldsOf = (guardrail: Guardrail | undefined): Fields => ({
+  endpoint_url: guardrail?.endpoint_url ?? "",
+  description: guardrail?.description ?? "",
+  modes: guardrail?.modes ?? ["pre_call", "post_call"],
+  default_on: guardrail?.default_on ?? false,
+  failure_policy: guardrail?.failure_policy ?? "fail_closed",
+  timeout_ms: guardrail?.timeout_ms ?? null,
+  stream_mode: guardrail?.stream_mode ?? "buffer",
+  window_chars: guardrail?.window_chars ?? null,
+  runtime_config: guardrail?.runtime_config ?? {}
+})
+
+/** Adds an HTTP guardrail, or changes one. A built-in guardrail has fewer settings. */
+export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
+  const [first] = useState(() => fieldsOf(guardrail))
+  const [fields, setFields] = useState(first)
+  const [name, setName] = useState(guardrail?.name ?? "")
+  const [token, setToken] = useState("")
+  const [isTokenCleared, setTokenCleared] = useState(false)
+  const [config, setConfig] = useState(() => prettyOf(first.runtime_config))
+  const { error, isBusy, submit } = useSubmit<Guardrail>()
+  const { ask, dialog } = useConfirm()
+  const isHttp = guardrail?.provider_kind !== "built_in"
+  const runtimeConfig = objectOf(config)
+  const set = (part: Partial<Fields>) => setFields((before) => ({ ...before, ...part }))
+
+  const patch: Patch = {
+    ...changedOf(first, { ...fields, runtime_config: runtimeConfig ?? first.runtime_config }),
+    ...(token !== "" && { bearer_token: token }),
+    ...(isTokenCleared && token === "" && { bearer_token: null })
+  } as Patch
+  const shown = { ...patch, ...("bearer_token" in patch && { bearer_token: token === "" ? "cleared" : "a new one" }) }
+
+  const save = () => {
+    if (guardrail === undefined) {
+      const { runtime_config: _, timeout_ms, window_chars, ...rest } = fields
+      void submit(
+        () =>
+          call("POST", "/admin-ui/admin/guardrails", {
+            body: {
+              name,
+              ...rest,
+              runtime_config: { ...runtimeConfig } as Guardrail["runtime_config"],
+              ...(timeout_ms !== null && { timeout_ms }),
+              ...(window_chars !== null && { window_chars }),
+              ...(token !== "" && { bearer_token: token })
+            }
+          }),
+        { refresh: true }
+      ).then((saved) => saved !== undefined && onSaved(saved.name))
+      return
+    }
+    ask({
+      title: `Change ${guardrail.name}`,
+      action: "Change",
+      body: (
+        <Stack gap="sm">
+          <FieldDiff before={pick(first, shown)} after={shown} />
+          <CoverageSentence name={guardrail.name} />
+        </Stack>
+      ),
+      run: () => call("PATCH", "/admin-ui/admin/guardrails/:name", { params: { name: guardrail.name }, body: patch }),
+      done: `${guardrail.name} is changed.`,
+      audit: { type: "guardrail", id: guardrail.name },
+      onDone: () => onSaved(guardrail.name)
+    })
+  }
+
+  return (
+    <>
+      <FormDrawer
+        title={guardrail === undefined ? "Add a guardrail" : `Edit ${guardrail.name}`}
+        action={guardrail === undefined ? "Add" : "Show the difference"}
+        isBusy={isBusy}
+        isDisabled={runtimeConfig === undefined || (guardrail !== undefined && Object.keys(patch).length === 0)}
+        error={error}
+        onSubmit={save}
+        onClose={onClose}
+      >
+        {guardrail === undefined && (
+          <TextInput
+            label="Name"
+            description="Policies select it by this name."
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+            error={errorAt(error, "name")}
+            data-autofocus
+          />
+        )}
+        {isHttp && (
+          <>
+            <TextInput
+              label="endpoint_url"
+              description="The gateway posts each text to this address and follows the answer."
+              placeholder="https://guard.example.com/check"
+              value={fields.endpoint_url}
+              onChange={({ currentTarget }) => set({ endpoint_url: currentTarget.value })}
+              error={errorAt(error, "endpoint_url")}
+            />
+            <Textarea
+              label="description"
+              value={fields.description}
+              onChange={({ currentTarget }) => set({ description: currentTarget.value })}
+              error={errorAt(error, "description")}
+              autosize
+            />
+            <PasswordInput
+              label="bearer_token"
+              description={
+                guardrail?.token_configured === true
+                  ? "One is configured. A new one replaces it."
+                  : "Sent to the guardrail; never shown again."
+              }
+              value={token}
+              onChange={({ currentTarget }) => setToken(currentTarget.value)}
+              error={errorAt(error, "bearer_token")}
+              autoComplete="off"
+            />
+            {guardrail?.token_configured === true && (
+              <Checkbox
+                label="Clear the token that is configured"
+                checked={isTokenCleared}
+                onChange={({ currentTarget }) => setTokenCleared(currentTarget.checked)}
+              />
+            )}
+          </>
+        )}
+        <Checkbox.Group
+          label="modes"
+          value={[...fields.modes]}
+          onChange={(value) => set({ modes: modes.filter((mode) => value.includes(mode)) })}
+          error={errorAt(error, "modes")}
+        >
+          <Group mt={4}>
+            {modes.map((mode) => (
+              <Checkbox key={mode} value={mode} label={mode} />
+            ))}
+          </Group>
+        </Checkbox.Group>
+        <Stack gap={3}>
+          <SegmentedControl
+            aria-label="failure_policy"
+            data={[...policies]}
+            value={fields.failure_policy}
+            onChange={(failure_policy) => set({ failure_policy })}
+          />
+          <span>{failureSentences[fields.failure_policy]}</span>
+        </Stack>
+        <Switch
+          label="On by default: every request passes it, unless a policy forbids it"
+          checked={fields.default_on}
+          onChange={({ currentTarget }) => set({ default_on: currentTarget.checked })}
+        />
+        {isHttp && (
+          <Group grow align="start">
+            <NumberInput
+              label="timeout_ms"
+              value={fields.timeout_ms ?? ""}
+              placeholder="as the server sets it"
+              onChange={(value) => set({ timeout_ms: numberOf(value) })}
+              error={errorAt(error, "timeout_ms")}
+            />
+            <Stack gap={2}>
+              <span>stream_mode</span>
+              <SegmentedControl
+                aria-label="stream_mode"
+                data={["buffer", "window"]}
+                value={fields.stream_mode}
+                onChange={(stream_mode) => set({ stream_mode })}
+              />
+            </Stack>
+            {fields.stream_mode === "window" && (
+              <NumberInput
+                label="window_chars"
+                value={fields.window_chars ?? ""}
+                onChange={(value) => set({ window_chars: numberOf(value) })}
+                error={errorAt(error, "window_chars")}
+              />
+            )}
+          </Group>
+        )}
+        <JsonEditor
+          label="runtime_config"
+          description="Everyone who sees the configuration sees it: no secrets."
+          value={config}
+          onChange={setConfig}
+          error={errorAt(error, "runtime_config")}
+          height={150}
+        />
+      </FormDrawer>
+      {dialog}
+    </>
+  )
+}
+
+const numberOf = (value: string | number): number | null => (typeof value === "number" ? value : null)
+
+const pick = (from: object, names: object): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.keys(names).map((name) => [name, Reflect.get(from, name)]))

@@ -1,0 +1,125 @@
+import { Stack } from "@mantine/core"
+import { useRange } from "../../address/range.ts"
+import { useApi } from "../../api/queries.ts"
+import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { Tile, Tiles } from "../../shared/page/Tile.tsx"
+import { Facts } from "../../shared/words/Facts.tsx"
+import { countText, durationText, percentText } from "../../shared/words/format.ts"
+import { JsonView } from "../../shared/words/JsonView.tsx"
+import { actions, failureSentences, type Guardrail } from "./words.tsx"
+
+const colors = { allow: "var(--good)", modify: "var(--working)", warn: "var(--warning)", block: "var(--bad)" }
+const intervalMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
+
+/** What the guardrail did in the range of the top bar, how long it took, and how it is set. */
+export const Overview = ({ guardrail }: { readonly guardrail: Guardrail }) => {
+  const { range } = useRange()
+  const hours = (range.to.getTime() - range.from.getTime()) / intervalMs.hour
+  const interval = hours <= 6 ? "minute" : hours <= 72 ? "hour" : "day"
+  const series = useApi("/admin-ui/admin/guardrails/timeseries", {
+    query: { guardrail: guardrail.name, interval, from: range.from.toISOString(), to: range.to.toISOString() }
+  })
+  const buckets = series.data?.buckets ?? []
+  const sum = (of: (bucket: (typeof buckets)[number]) => number) => buckets.reduce((total, one) => total + of(one), 0)
+  const total = sum(({ count }) => count)
+  const of = (action: string) => sum((one) => (one.action === action ? one.count : 0))
+  const points = filled(buckets, intervalMs[interval])
+  const known = series.data !== undefined
+  return (
+    <Stack gap="sm">
+      <Tiles>
+        <Tile label="Runs" value={known ? countText(total) : undefined} detail="in this range" />
+        <Tile
+          label="Changed"
+          value={known ? countText(of("modify")) : undefined}
+          detail={percentText(of("modify"), total)}
+        />
+        <Tile
+          label="Blocked"
+          value={known ? countText(of("block")) : undefined}
+          detail={percentText(of("block"), total)}
+        />
+        <Tile
+          label="Mean time"
+          value={known ? (total === 0 ? "–" : durationText(sum((one) => one.total_latency_ms) / total)) : undefined}
+          detail={
+            total === 0 ? undefined : `at most ${durationText(Math.max(...buckets.map((one) => one.max_latency_ms)))}`
+          }
+        />
+      </Tiles>
+      <Panel
+        title="Executions by action"
+        query={series}
+        height={240}
+        empty={known && total === 0 ? <Empty>No request passed this guardrail in this range.</Empty> : undefined}
+      >
+        <TimeChart
+          label="Executions by action"
+          kind="bars"
+          series={actions.map((key) => ({ key, label: key, color: colors[key] }))}
+          points={points}
+          format={countText}
+          bucketMs={intervalMs[interval]}
+        />
+      </Panel>
+      <Settings guardrail={guardrail} />
+    </Stack>
+  )
+}
+
+/** A bucket without executions is zero. */
+const filled = (
+  buckets: ReadonlyArray<{ readonly bucket: string; readonly action: string; readonly count: number }>,
+  stepMs: number
+) => {
+  const byTime = new Map<number, Record<string, number>>()
+  for (const { action, bucket, count } of buckets) {
+    const at = Date.parse(bucket)
+    byTime.set(at, { ...byTime.get(at), [action]: count })
+  }
+  const times = [...byTime.keys()]
+  const [first = 0, last = -1] = [Math.min(...times), Math.max(...times)]
+  if (times.length === 0) return []
+  return Array.from({ length: Math.round((last - first) / stepMs) + 1 }, (_, place) => {
+    const at = first + place * stepMs
+    return { at, values: byTime.get(at) ?? {} }
+  })
+}
+
+const Settings = ({ guardrail }: { readonly guardrail: Guardrail }) => (
+  <Panel title="Settings">
+    <Stack gap="sm">
+      <Facts
+        facts={[
+          ["modes", <code key="modes">{guardrail.modes.join(", ")}</code>],
+          [
+            "default_on",
+            guardrail.default_on ? "yes: every request passes it, unless a policy forbids it" : "no: policies select it"
+          ],
+          [
+            "failure_policy",
+            <span key="policy">
+              <code>{guardrail.failure_policy}</code> {failureSentences[guardrail.failure_policy]}
+            </span>
+          ],
+          ...(guardrail.provider_kind === "http"
+            ? ([
+                ["endpoint_url", <code key="url">{guardrail.endpoint_url}</code>],
+                ["bearer_token", guardrail.token_configured ? "configured" : "missing"],
+                ["timeout_ms", guardrail.timeout_ms === null ? null : durationText(guardrail.timeout_ms)],
+                ["stream_mode", <code key="stream">{guardrail.stream_mode}</code>],
+                ...(guardrail.stream_mode === "window"
+                  ? ([
+                      ["window_chars", guardrail.window_chars === null ? null : countText(guardrail.window_chars)]
+                    ] as const)
+                  : [])
+              ] as const)
+            : [])
+        ]}
+      />
+      <JsonView label="runtime_config" value={guardrail.runtime_config} />
+    </Stack>
+  </Panel>
+)

@@ -1,0 +1,58 @@
+import { Button, Drawer, Group, Stack } from "@mantine/core"
+import type { FormEvent, ReactNode } from "react"
+import type { ApiError } from "../../api/ApiError.ts"
+import { ErrorNote } from "../page/ErrorNote.tsx"
+
+interface Props {
+  readonly title: string
+  readonly action: string
+  readonly isBusy: boolean
+  /** Nothing has changed yet, or something is missing. */
+  readonly isDisabled?: boolean
+  readonly error: ApiError | null
+  readonly onSubmit: () => void
+  readonly onClose: () => void
+  readonly children: ReactNode
+}
+
+/** A form beside its list. What the server refuses stands at its field, and above the button. */
+export const FormDrawer = ({
+  action,
+  children,
+  error,
+  isBusy,
+  isDisabled = false,
+  onClose,
+  onSubmit,
+  title
+}: Props) => {
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onSubmit()
+  }
+  return (
+    <Drawer
+      opened
+      onClose={onClose}
+      position="right"
+      size={560}
+      title={<h2>{title}</h2>}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <form onSubmit={submit} noValidate>
+        <Stack gap="sm">
+          {children}
+          {error !== null && <ErrorNote error={error} />}
+          <Group justify="end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={isBusy} disabled={isDisabled}>
+              {action}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Drawer>
+  )
+}

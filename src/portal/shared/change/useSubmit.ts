@@ -1,0 +1,35 @@
+import { useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import type { ApiError } from "../../api/ApiError.ts"
+import { failureOf } from "./useConfirm.tsx"
+
+/** Sends something and keeps what came of it: the answer, or what the server refused, field by field. */
+export const useSubmit = <Result>() => {
+  const client = useQueryClient()
+  const [error, setError] = useState<ApiError | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [result, setResult] = useState<Result>()
+
+  const submit = async (send: () => Promise<Result>, { refresh = false } = {}): Promise<Result | undefined> => {
+    setBusy(true)
+    setError(null)
+    try {
+      const answer = await send()
+      setResult(answer)
+      if (refresh) await client.invalidateQueries()
+      return answer
+    } catch (cause) {
+      setError(failureOf(cause))
+      return undefined
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { submit, error, isBusy, result, reset: () => setResult(undefined) }
+}
+
+/** What the server refused at this field, such as `allowed_methods` or `pricing_rules[0].equals`. */
+export const errorAt = (error: ApiError | null, field: string): string | undefined =>
+  error?.fields.find(
+    (one) => one.field === field || one.field.startsWith(`${field}.`) || one.field.startsWith(`${field}[`)
+  )?.message
