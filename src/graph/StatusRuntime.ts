@@ -16,6 +16,7 @@ import * as WaitingMessages from "../status/history/WaitingMessages.ts"
 import * as StatusHub from "../status/hub/StatusHub.ts"
 import * as QueueBoard from "../status/queues/QueueBoard.ts"
 import * as TaskCancellation from "../status/queues/TaskCancellation.ts"
+import * as TopologyMap from "../status/queues/TopologyMap.ts"
 import * as ReplayJobs from "../status/replay/ReplayJobs.ts"
 import * as ReplayOutcomes from "../status/replay/ReplayOutcomes.ts"
 import * as ReplayWorker from "../status/replay/ReplayWorker.ts"
@@ -119,6 +120,7 @@ export type Statuses<O extends Options> =
   | WaitingMessages.WaitingMessages
   | QueueBoard.QueueBoard
   | TaskCancellation.TaskCancellation
+  | TopologyMap.TopologyMap
   | TaskIndex
   | TaskIndexer.TaskIndexer
   | (O extends WithDeadLetters
@@ -169,6 +171,7 @@ export function statuses(
   | WaitingMessages.WaitingMessages
   | QueueBoard.QueueBoard
   | TaskCancellation.TaskCancellation
+  | TopologyMap.TopologyMap
   | TaskIndex
   | TaskIndexer.TaskIndexer,
   SettingsError,
@@ -251,7 +254,7 @@ const taskIndex = ({
   }).pipe(Layer.provideMerge(store))
 }
 
-/** Provides the board of queues and the cancellation of tasks. */
+/** Provides the board of queues, the map of the topologies and the cancellation of tasks. */
 const operations = ({
   cancellation,
   otherTopologies = [],
@@ -260,8 +263,9 @@ const operations = ({
   storePrefix,
   topology
 }: Options) =>
-  Layer.merge(
+  Layer.mergeAll(
     QueueBoard.layer({ ...queueBoard, queues: new TaskQueues([topology, ...otherTopologies]).all }),
+    TopologyMap.layer([topology, ...otherTopologies]),
     TaskCancellation.layer({ ...cancellation, terminalStatuses: sseTerminalStatuses })
   ).pipe(Layer.provide(ControlStore.layer({ prefix: storePrefix })))
 

@@ -5,6 +5,7 @@ import { type ContractAliasConfig, ContractAliases } from "../../messaging/topol
 import type { RedisError } from "../../services/Redis.ts"
 import { type NotPaused, QueueBoard, type UnknownQueue } from "../queues/QueueBoard.ts"
 import { type Cancellation, TaskCancellation, type TaskEnded, type TooManyCancels } from "../queues/TaskCancellation.ts"
+import { TopologyMap } from "../queues/TopologyMap.ts"
 import { invalidParameters, refusal, unavailable } from "./ErrorBody.ts"
 import * as ErrorResponses from "./ErrorResponses.ts"
 import * as OperationBody from "./OperationBody.ts"
@@ -17,16 +18,16 @@ export interface Options {
   readonly aliasConfig?: ContractAliasConfig
 }
 
-type Requirements = QueueBoard | TaskCancellation
+type Requirements = QueueBoard | TaskCancellation | TopologyMap
 
 /**
  * The HTTP routes of queues and workers: `/queues`, `/queues/{queue}/pause`, `/queues/{queue}/resume`, `/workers`,
- * `/tasks/{task_id}/cancel` and `/tasks/{task_id}/cancel/withdraw`.
+ * `/topology`, `/tasks/{task_id}/cancel` and `/tasks/{task_id}/cancel/withdraw`.
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const services = Context.pick(QueueBoard, TaskCancellation)(yield* Effect.context<Requirements>())
+      const services = Context.pick(QueueBoard, TaskCancellation, TopologyMap)(yield* Effect.context<Requirements>())
       const aliases = options.aliasConfig ?? (yield* ContractAliases)
       const room = BodyMemory.make()
       const base = options.basePath ?? ""
@@ -42,6 +43,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       }
       yield* add("GET", "/queues", queues)
       yield* add("GET", "/workers", workers)
+      yield* add("GET", "/topology", topology)
       yield* add("POST", "/queues/:queue/pause", pause(room))
       yield* add("POST", "/queues/:queue/resume", resume)
       yield* add("POST", "/tasks/:task_id/cancel", cancel(room, aliases))
@@ -93,12 +95,16 @@ const ok = (body: unknown, status = 200) => HttpServerResponse.jsonUnsafe(body, 
 
 const queues = Effect.gen(function* () {
   const board = yield* QueueBoard
-  return ok({ queues: yield* board.queues })
+  return ok({ queues: yield* board.queues, broker: yield* board.broker })
 })
 
 const workers = Effect.gen(function* () {
   const board = yield* QueueBoard
   return ok({ workers: yield* board.workers })
+})
+
+const topology = Effect.gen(function* () {
+  return ok(yield* (yield* TopologyMap).view)
 })
 
 /** The router decodes the segment. A queue is looked up by its whole name. */

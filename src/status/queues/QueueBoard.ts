@@ -1,7 +1,7 @@
-import { Clock, Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope } from "effect"
+import { Clock, Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
 import type { Pause, QueueGroup, WorkerReport } from "../../messaging/control/ControlRecords.ts"
 import { ControlStore, type MinuteOfQueue } from "../../messaging/control/ControlStore.ts"
-import { Broker } from "../../services/Broker.ts"
+import { Broker, type Connection } from "../../services/Broker.ts"
 import type { RedisError } from "../../services/Redis.ts"
 import * as QueueState from "./QueueState.ts"
 
@@ -47,6 +47,12 @@ export interface QueueView {
   readonly stopped_consumers: number
 }
 
+/** `blocked`: the broker lacks memory or disk and takes no messages. `detail` says what is wrong. */
+export interface BrokerState {
+  readonly state: "connected" | "blocked" | "connecting" | "closed"
+  readonly detail: string
+}
+
 export interface Options {
   /** The queues of the topologies. Queues that workers announce are added to them. */
   readonly queues: ReadonlyArray<string>
@@ -60,6 +66,8 @@ export class QueueBoard extends Context.Service<
   {
     readonly queues: Effect.Effect<ReadonlyArray<QueueView>, RedisError>
     readonly workers: Effect.Effect<ReadonlyArray<WorkerReport>, RedisError>
+    /** The connection of this process to the broker. */
+    readonly broker: Effect.Effect<BrokerState>
     /** A second pause replaces the reason of the first. */
     readonly pause: (
       queue: string,
@@ -87,7 +95,7 @@ const make = Effect.fnUntraced(function* ({
   sampleEvery = "15 seconds"
 }: Options): Effect.fn.Return<QueueBoard["Service"], never, Broker | ControlStore | Scope.Scope> {
   const store = yield* ControlStore
-  const { inspect } = yield* Broker
+  const { connection, inspect } = yield* Broker
 
   /** `undefined`: the broker did not respond. */
   const countOf = (queue: string): Effect.Effect<Count | undefined> =>
@@ -163,6 +171,9 @@ const make = Effect.fnUntraced(function* ({
   return QueueBoard.of({
     queues: yield* Effect.cachedWithTTL(views, cacheTtl),
     workers: store.workers,
+    broker: Effect.map(Stream.runHead(connection), (state) =>
+      Option.match(state, { onNone: () => brokerState({ _tag: "Closed" }), onSome: brokerState })
+    ),
     pause: Effect.fn("QueueBoard.pause")(function* (queue, { by, reason }) {
       yield* existing(queue)
       return yield* store.pause({ queue, reason, by })
@@ -177,6 +188,22 @@ const make = Effect.fnUntraced(function* ({
 
 export const layer = (options: Options): Layer.Layer<QueueBoard, never, Broker | ControlStore> =>
   Layer.effect(QueueBoard, make(options))
+
+const brokerState = (connection: Connection): BrokerState => {
+  switch (connection._tag) {
+    case "Connected":
+      return { state: "connected", detail: "" }
+    case "Blocked":
+      return { state: "blocked", detail: `The broker takes no messages: ${connection.reason}` }
+    case "Connecting":
+      return {
+        state: "connecting",
+        detail: `The broker cannot be reached: ${connection.failure || "not connected yet"}`
+      }
+    case "Closed":
+      return { state: "closed", detail: "The connection to the broker is closed, because this process ends." }
+  }
+}
 
 const unannounced = (queue: string): QueueGroup => ({ queue, retry_queues: [], dead_letter_queue: null })
 

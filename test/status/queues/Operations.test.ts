@@ -131,6 +131,25 @@ for (const { doors, name, skip } of variants) {
       })
     )
 
+    live("see the connection to the broker, and the topology beside what the broker has", () =>
+      Effect.gen(function* () {
+        const { get, names } = yield* world
+        const { body } = yield* get("/queues")
+        assert.deepStrictEqual(body.broker, { state: "connected", detail: "" })
+        const { body: topology } = yield* get("/topology")
+        const live = (kind: "exchanges" | "queues") =>
+          topology[kind].map(({ live, name }: { readonly live: string; readonly name: string }) => [name, live])
+        assert.deepStrictEqual(live("exchanges"), [
+          [names.statusExchange, "same"],
+          [names.tasksExchange, "same"]
+        ])
+        assert.deepInclude(live("queues"), [names.queue, "same"])
+        const [binding] = topology.bindings.filter(({ queue }: { readonly queue: string }) => queue === names.queue)
+        assert.deepInclude(binding, { exchange: names.tasksExchange, queue: names.queue })
+        assert.deepStrictEqual(topology.stages, [])
+      })
+    )
+
     live("see a queue: ready, in work, waiting for retry, dead, consumers, rates and a state", () =>
       Effect.gen(function* () {
         const { publish, queueView, startWorker } = yield* world

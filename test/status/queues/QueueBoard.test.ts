@@ -1,30 +1,31 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option } from "effect"
+import { Effect, Fiber, Layer, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
 import * as ControlStore from "../../../src/messaging/control/ControlStore.ts"
-import { Broker } from "../../../src/services/Broker.ts"
+import { Broker, type Connection } from "../../../src/services/Broker.ts"
 import * as QueueBoard from "../../../src/status/queues/QueueBoard.ts"
 
 /** A broker with empty queues. While `isFrozen`, it does not respond. */
-const broker = (isFrozen: () => boolean) =>
+const broker = (isFrozen: () => boolean, connection: Connection) =>
   Layer.effect(
     Broker,
     Effect.map(Broker, (real) =>
       Broker.of({
         ...real,
+        connection: Stream.make(connection),
         inspect: () =>
           Effect.suspend(() => (isFrozen() ? Effect.never : Effect.succeed(Option.some({ messages: 0, consumers: 1 }))))
       })
     )
   ).pipe(Layer.provide(BrokerMemory.layerConnection()), Layer.provide(BrokerMemory.layerServer()))
 
-const board = (isFrozen: () => boolean = () => false) =>
+const board = (isFrozen: () => boolean = () => false, connection: Connection = { _tag: "Connected" }) =>
   QueueBoard.layer({ queues: ["named"] }).pipe(
     Layer.provideMerge(ControlStore.layer()),
     Layer.provide(RedisMemory.layer()),
-    Layer.provide(broker(isFrozen))
+    Layer.provide(broker(isFrozen, connection))
   )
 
 /** The queues with their states, after the board's cache and its time for the broker are over. */
@@ -46,6 +47,21 @@ describe("the board of queues", () => {
       yield* (yield* QueueBoard.QueueBoard).pause("named", { reason: "maintenance", by: null })
       assert.deepStrictEqual(yield* states, ["named: paused"])
     }).pipe(Effect.provide(board(() => isFrozen)))
+  })
+
+  it.effect("tells that the broker takes no messages, and why", () => {
+    const states: ReadonlyArray<readonly [Connection, string, RegExp]> = [
+      [{ _tag: "Connected" }, "connected", /^$/],
+      [{ _tag: "Blocked", reason: "low on disk" }, "blocked", /takes no messages: low on disk/],
+      [{ _tag: "Connecting", attempt: 2, failure: "ECONNREFUSED" }, "connecting", /cannot be reached: ECONNREFUSED/],
+      [{ _tag: "Closed" }, "closed", /is closed/]
+    ]
+    return Effect.forEach(states, ([connection, state, detail]) =>
+      Effect.gen(function* () {
+        const found = yield* (yield* QueueBoard.QueueBoard).broker
+        assert.deepStrictEqual([found.state, detail.test(found.detail)], [state, true])
+      }).pipe(Effect.provide(board(() => false, connection)))
+    )
   })
 
   it.effect("forgets a queue a week after its last worker, unless it is paused", () =>
