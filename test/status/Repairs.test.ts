@@ -90,9 +90,14 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       for (const [body, field] of refusals) {
         const { body: answer, status } = yield* post(edits, body)
         assert.deepStrictEqual([status, answer.detail[0]?.loc], [422, ["body", field]], JSON.stringify(body))
+        const checked = yield* post(`${edits}/check`, body)
+        assert.deepStrictEqual([checked.status, checked.body], [status, answer])
       }
+      const valid = yield* post(`${edits}/check`, { payload: { order: 2 } })
+      assert.deepInclude(valid.body, { dlq_id: letter, valid: true, task_id: "t1" })
       assert.strictEqual((yield* post(edits, { payload: { text: "x".repeat(2 ** 20) } })).status, 413)
       assert.strictEqual((yield* post("/dlq/messages/none/edits", { payload: {} })).status, 404)
+      assert.strictEqual((yield* post("/dlq/messages/none/edits/check", { payload: {} })).status, 404)
       assert.deepStrictEqual((yield* get(`/dlq/messages/${letter}`)).body, before)
       const claim = { dlqId: letter, token: "t", force: false }
       assert.strictEqual((yield* store.claim(claim))._tag, "Claimed")

@@ -103,6 +103,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       yield* add("GET", `${messages}/:dlq_id`, limitResponse(deadLetterDetail(aliases, statuses, outcomes)))
       yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
       yield* add("POST", `${messages}/:dlq_id/edits`, RepairHandlers.edit(aliases, bodyRoom))
+      yield* add("POST", `${messages}/:dlq_id/edits/check`, RepairHandlers.checkEdit(aliases, bodyRoom))
       if (Option.isSome(sweeper)) {
         yield* add("POST", `${messages}/:dlq_id/archive`, RepairHandlers.archive(sweeper.value))
         yield* add("POST", `${messages}/:dlq_id/unarchive`, RepairHandlers.unarchive)

@@ -19,13 +19,27 @@ import {
   parseOrUndefined
 } from "./DeadLetterResponses.ts"
 
+/** Says whether an edit would be accepted. Nothing is changed. */
+export const checkEdit = (aliases: ContractAliasConfig, { withReservation }: BodyMemory.BodyMemory["Service"]) =>
+  withReservation(Number(maxBody))(
+    Effect.gen(function* () {
+      const dlqId = yield* parameter("dlq_id")
+      const change = yield* requestedEdit
+      const { source_queue_name, task_id } = yield* LetterEdit.check(dlqId, change, aliases)
+      return ok({ dlq_id: dlqId, valid: true, task_id, target_queue_name: source_queue_name })
+    })
+  )
+
+const requestedEdit = Effect.flatMap(bodyText(maxBody), (text) =>
+  orInvalid(Parameters.edit(parseOrUndefined(text, ExactJson.parse)))
+)
+
 /** Edits a dead letter and replays it as a new one. */
 export const edit = (aliases: ContractAliasConfig, { withReservation }: BodyMemory.BodyMemory["Service"]) =>
   withReservation(Number(maxBody))(
     Effect.gen(function* () {
       const dlqId = yield* parameter("dlq_id")
-      const text = yield* bodyText(maxBody)
-      const change = yield* orInvalid(Parameters.edit(parseOrUndefined(text, ExactJson.parse)))
+      const change = yield* requestedEdit
       const { problem, replayed, ...edited } = yield* LetterEdit.edit(dlqId, change, aliases)
       return ok(
         {

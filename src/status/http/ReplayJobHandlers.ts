@@ -3,6 +3,7 @@ import { HttpServerRequest } from "effect/http"
 import type * as BodyMemory from "../../http/BodyMemory.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import type { ReplayJob, ReplayJobs } from "../replay/ReplayJobs.ts"
+import * as ReplayPlan from "../replay/ReplayPlan.ts"
 import * as Parameters from "./DeadLetterParameters.ts"
 import {
   bodyText,
@@ -40,7 +41,11 @@ const create = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasCo
 
 export const list = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const { items, next_cursor } = yield* jobs.list(yield* orInvalid(Parameters.page(yield* RequestParameters.query)))
-  return ok({ replays: items.map((job) => jobBody(aliases, job)), next_cursor })
+  return ok({
+    replays: items.map((job) => jobBody(aliases, job)),
+    next_cursor,
+    plan_defaults: ReplayPlan.defaults
+  })
 })
 
 export const detail = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {

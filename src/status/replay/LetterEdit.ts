@@ -37,13 +37,13 @@ export interface Edited {
   readonly problem: string | undefined
 }
 
-/**
- * Replaces a dead letter with an edited one, and replays that. The replacement is one step in Redis: after a crash, either
- * nothing has changed, or the new record is there and can be replayed.
- */
-export const edit = Effect.fn("LetterEdit.edit")(function* (dlqId: string, change: Edit, aliases: ContractAliasConfig) {
-  const store = yield* DeadLetterStore
-  const record = yield* store.get(dlqId)
+/** Returns the record that an edit would make, and changes nothing. Fails as the edit would. */
+export const check = Effect.fn("LetterEdit.check")(function* (
+  dlqId: string,
+  change: Edit,
+  aliases: ContractAliasConfig
+) {
+  const record = yield* (yield* DeadLetterStore).get(dlqId)
   if (record === undefined) return yield* refused(dlqId, { _tag: "Absent" })
   if (record.state === "replaced") return yield* refused(dlqId, { _tag: "Replaced", by: record.replaced_by ?? "" })
   if (record.state === "archived") {
@@ -56,6 +56,16 @@ export const edit = Effect.fn("LetterEdit.edit")(function* (dlqId: string, chang
     (mistakes) => new InvalidEdit({ mistakes })
   )
   yield* requireQueue(record.source_queue_name)
+  return edited
+})
+
+/**
+ * Replaces a dead letter with an edited one, and replays that. The replacement is one step in Redis: after a crash, either
+ * nothing has changed, or the new record is there and can be replayed.
+ */
+export const edit = Effect.fn("LetterEdit.edit")(function* (dlqId: string, change: Edit, aliases: ContractAliasConfig) {
+  const store = yield* DeadLetterStore
+  const edited = yield* check(dlqId, change, aliases)
   const replaced = yield* store.replace(dlqId, edited)
   if (replaced._tag !== "Done") return yield* refused(dlqId, replaced)
   const replayed = yield* Effect.result(replay(edited.dlq_id))

@@ -60,6 +60,12 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
       ])
       assert.lengthOf(yield* drained(source), 50)
       const { body: listed } = yield* get("/dlq/replays")
+      assert.deepStrictEqual(listed.plan_defaults, {
+        steps: [1, 10, 100],
+        rate: null,
+        stop_after: 3,
+        wait_seconds: 300
+      })
       assert.deepStrictEqual(
         listed.replays.map((job: { replay_id: string }) => job.replay_id),
         [replay_id]
