@@ -1,5 +1,7 @@
 import {
+  type InfiniteData,
   keepPreviousData,
+  type QueryKey,
   type UseInfiniteQueryResult,
   type UseMutationResult,
   type UseQueryResult,
@@ -13,7 +15,7 @@ import type { ApiError } from "./ApiError.ts"
 import { call, page, type Request } from "./control.ts"
 import type { Method, PathOf, ResponseOf } from "./Endpoints.ts"
 import type { QueryValue } from "./http.ts"
-import { callTasks } from "./tasks.ts"
+import { callTasks, tasksPath } from "./tasks.ts"
 
 export interface ReadOptions {
   /** False waits: nothing is asked until a parameter is known, or the panel is open. */
@@ -80,11 +82,56 @@ export const useTasksApi = <Body>(
   options: ReadOptions = {}
 ): UseQueryResult<Body, ApiError> =>
   useQuery<Body, ApiError>({
-    queryKey: ["/admin-ui/tasks", path, query],
+    queryKey: [tasksPath, path, query],
     queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
     placeholderData: keepPreviousData,
     ...optionsOf(options)
   })
+
+/** The pages of a list of the API of tasks. `first` has what the first page says beside its rows. */
+export interface TasksList<Body, Row> extends List<Row> {
+  readonly first: Body | undefined
+  /** How many pages were read. */
+  readonly pages: number
+}
+
+/** Reads a list of the API of tasks page by page (`next_cursor`). */
+export const useTasksList = <Body extends { readonly next_cursor: string | null }, Row>(
+  path: string,
+  query: Readonly<Record<string, QueryValue>>,
+  rowsOf: (body: Body) => ReadonlyArray<Row>,
+  options: ReadOptions = {}
+): TasksList<Body, Row> => {
+  const list = useInfiniteQuery<Body, ApiError, InfiniteData<Body>, QueryKey, string | undefined>({
+    queryKey: [tasksPath, path, query, "pages"],
+    queryFn: ({ pageParam, signal }) =>
+      callTasks<Body>("GET", path, { query: { ...query, cursor: pageParam }, signal }),
+    initialPageParam: undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    ...optionsOf(options)
+  })
+  const pages = list.data?.pages
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the reader of rows is another function in each drawing
+  const rows = useMemo(() => (pages ?? []).flatMap(rowsOf), [pages])
+  return { rows, first: pages?.[0], pages: pages?.length ?? 0, query: list }
+}
+
+export interface TasksWrite {
+  readonly path: string
+  readonly query?: Readonly<Record<string, QueryValue>>
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Changes something by the API of tasks. What was read of it is read again. */
+export const useTasksWrite = <Body>(): UseMutationResult<Body, ApiError, TasksWrite> => {
+  const client = useQueryClient()
+  return useMutation<Body, ApiError, TasksWrite>({
+    mutationFn: ({ path, ...sent }) => callTasks<Body>("POST", path, sent),
+    onSuccess: () => client.invalidateQueries({ queryKey: [tasksPath] })
+  })
+}
 
 /**
  * Changes something by the control API. `stale` names the paths of reads that the change makes old; they are read
