@@ -33,7 +33,7 @@ export const Rail = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) 
                     <Link
                       to={path}
                       className={styles.link}
-                      activeProps={{}}
+                      activeOptions={{ exact: true }}
                       aria-current={current?.path === path ? "page" : undefined}
                       aria-label={label}
                     >

@@ -1,0 +1,87 @@
+import { SimpleGrid, Stack, TextInput } from "@mantine/core"
+import { useNavigate } from "@tanstack/react-router"
+import { type ReactNode, useState } from "react"
+import { useTasksApi, useTasksWrite } from "../../api/queries.ts"
+import type { ReplayJob, ReplayPage } from "../../api/TaskTypes.ts"
+import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
+import { randomKey } from "./randomKey.ts"
+import { type PlanTexts, planBody } from "./replayPlan.ts"
+
+/** Which records: as the API takes them. */
+export type ReplaySelection =
+  | { readonly ids: ReadonlyArray<string> }
+  | { readonly filter: Readonly<Record<string, string | null>> }
+
+interface Props {
+  readonly selection: ReplaySelection
+  /** What is replayed, in words. */
+  readonly children: ReactNode
+  readonly force?: boolean
+  readonly onClose: () => void
+}
+
+/** Plans a replay in steps. The page of the replay shows how it goes, and can stop it. */
+export const ReplayPlanDialog = ({ children, force = false, onClose, selection }: Props) => {
+  const defaults = useTasksApi<ReplayPage>("/dlq/replays", { limit: 1 }).data?.plan_defaults
+  const [typed, setTyped] = useState<Partial<PlanTexts>>({})
+  const [idempotencyKey] = useState(randomKey)
+  const start = useTasksWrite<ReplayJob>()
+  const navigate = useNavigate()
+  const plan: PlanTexts = {
+    steps: typed.steps ?? [...(defaults?.steps ?? []), "all"].join(" · "),
+    rate: typed.rate ?? String(defaults?.rate ?? ""),
+    stop: typed.stop ?? (defaults === undefined ? "" : String(defaults.stop_after ?? "never")),
+    wait: typed.wait ?? String(defaults?.wait_seconds ?? "")
+  }
+  const problemOf = (name: string) => start.error?.fields.find(({ field }) => field === `plan.${name}`)?.message
+  const isAtFields = start.error?.fields.some(({ field }) => field.startsWith("plan.")) === true
+  const field = (name: keyof PlanTexts, api: string, label: string, description: string) => (
+    <TextInput
+      label={label}
+      description={description}
+      value={plan[name]}
+      error={problemOf(api)}
+      onChange={({ currentTarget }) => setTyped({ ...typed, [name]: currentTarget.value })}
+      {...(name === "steps" && { "data-autofocus": true })}
+    />
+  )
+  return (
+    <ChangeDialog
+      title="Replay in steps"
+      action={force ? "Replay, although some may run twice" : "Start the replay"}
+      isBusy={start.isPending}
+      error={isAtFields ? null : start.error}
+      onClose={onClose}
+      onConfirm={() =>
+        start.mutate(
+          {
+            path: "/dlq/replays",
+            body: { ...selection, ...(force && { force }), plan: planBody(plan) },
+            headers: { "idempotency-key": idempotencyKey }
+          },
+          {
+            onSuccess: ({ replay_id }) => {
+              onClose()
+              void navigate({ to: "/dead-letters/replays/$replayId", params: { replayId: replay_id } })
+            }
+          }
+        )
+      }
+    >
+      <Stack gap="xs">
+        {children}
+        {field(
+          "steps",
+          "steps",
+          "Steps",
+          "How many records each step replays. A step waits for the outcome of the one before."
+        )}
+        <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="xs">
+          {field("rate", "rate", "Rate", "Records per second; empty: as fast as the worker allows.")}
+          {field("stop", "stop_after", "Stop after", "Failures with the same exception; or never.")}
+          {field("wait", "wait_seconds", "Wait", "Seconds until a step whose outcome is open is over.")}
+        </SimpleGrid>
+      </Stack>
+    </ChangeDialog>
+  )
+}

@@ -1,0 +1,78 @@
+import { Anchor } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { type QueryClient, useQueryClient } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import type { Letter } from "../../api/TaskTypes.ts"
+import { callTasks, taskPath, tasksPath } from "../../api/tasks.ts"
+
+const firstWaitMs = 700
+const longestWaitMs = 10_000
+const followMs = 15 * 60_000
+
+type Navigate = ReturnType<typeof useNavigate>
+
+/**
+ * Returns what follows a replay: a note says that the message is published, and turns to "handled" or "failed again" by
+ * itself, whatever page is open then. It never says more than the server has proved.
+ */
+export const useFollowOutcome = (): ((dlqId: string, of: string) => void) => {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  return (dlqId, of) => {
+    const note = notifications.show({
+      loading: true,
+      autoClose: false,
+      title: of,
+      message: "Published, waiting for a worker. This note tells what becomes of it."
+    })
+    void follow({ client, navigate, note, dlqId, of })
+  }
+}
+
+interface Followed {
+  readonly client: QueryClient
+  readonly navigate: Navigate
+  readonly note: string
+  readonly dlqId: string
+  readonly of: string
+}
+
+const follow = async ({ client, dlqId, navigate, note, of }: Followed): Promise<void> => {
+  const until = Date.now() + followMs
+  for (let wait = firstWaitMs; Date.now() < until; wait = Math.min(longestWaitMs, wait * 1.4)) {
+    await new Promise((resolve) => window.setTimeout(resolve, wait))
+    const letter = await callTasks<Letter>("GET", taskPath`/dlq/messages/${dlqId}`).catch(() => undefined)
+    const known = letter?.replay_outcome
+    if (letter === undefined || known === undefined || known === null || known.outcome === "published") continue
+    void client.invalidateQueries({ queryKey: [tasksPath] })
+    const open = (id: string) => (
+      <Anchor
+        component="button"
+        type="button"
+        onClick={() => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: id } })}
+      >
+        Open it
+      </Anchor>
+    )
+    notifications.update({
+      id: note,
+      loading: false,
+      autoClose: known.outcome === "handled" ? 8_000 : false,
+      color: known.outcome === "handled" ? "accent" : "red",
+      title: of,
+      message:
+        known.outcome === "handled" ? (
+          "Handled: a status of the task proves it."
+        ) : (
+          <>It has failed again. {open(known.failed_again_as ?? dlqId)}</>
+        )
+    })
+    return
+  }
+  notifications.update({
+    id: note,
+    loading: false,
+    title: of,
+    message: "Published. What became of it is still not known; its page goes on to tell."
+  })
+}
