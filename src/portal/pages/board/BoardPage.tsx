@@ -1,5 +1,65 @@
+import { useTextSearch } from "../../address/search.ts"
+import { useLiveRefresh } from "../../api/live.ts"
+import { useTasksApi } from "../../api/queries.ts"
+import type { Queues, Workers } from "../../api/TaskTypes.ts"
+import { tasksPath } from "../../api/tasks.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { Alarms } from "./Alarms.tsx"
+import { MapPanel } from "./MapPanel.tsx"
+import { MapSwitch } from "./MapSwitch.tsx"
+import { PauseDialog } from "./PauseDialog.tsx"
+import { QueueTable } from "./QueueTable.tsx"
+import { WorkerCards } from "./WorkerCards.tsx"
 
-const BoardPage = () => <PageHeader title="Board" />
+const topics = ["queues", "workers"] as const
+/** Ages and times to the next retry move on without an event. */
+const refreshMs = 15_000
+
+/** Do the queues flow, and who works on them? */
+const BoardPage = () => {
+  const { change, text } = useTextSearch()
+  const queues = useTasksApi<Queues>("/queues", {}, { refreshMs })
+  const workers = useTasksApi<Workers>("/workers", {}, { refreshMs })
+  useLiveRefresh(topics, [tasksPath])
+  const isMap = text("view") === "map"
+  const asked = queues.data?.queues.find(({ queue }) => queue === text("pause"))
+  return (
+    <>
+      <PageHeader
+        title="Board"
+        lead="Do the queues flow, and who works on them?"
+        actions={
+          <>
+            <MapSwitch />
+            <CopyAs address={`${tasksPath}/queues`} />
+          </>
+        }
+      />
+      <Alarms queues={queues} workers={workers} />
+      {isMap ? (
+        <MapPanel queues={queues.data?.queues ?? []} />
+      ) : (
+        <Panel query={queues} height={360} flush>
+          <QueueTable
+            queues={queues.data?.queues ?? []}
+            workers={workers.data?.workers ?? []}
+            empty={
+              <Empty
+                command={`curl -s ${window.location.origin}${tasksPath}/queues -H "authorization: Bearer $OPERATOR"`}
+              >
+                There is no worker queue. A queue appears once a topology names it, or a worker consumes from it.
+              </Empty>
+            }
+          />
+        </Panel>
+      )}
+      <WorkerCards workers={workers} />
+      {asked !== undefined && <PauseDialog queue={asked} onClose={() => change({ pause: undefined })} />}
+    </>
+  )
+}
 
 export default BoardPage

@@ -2,11 +2,12 @@ import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
-const list = createRoute({
+const board = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/tasks/board",
-  validateSearch: textSearch(),
+  // `pause` has the queue whose dialog is open
+  validateSearch: textSearch("view", "pause"),
   component: lazyRouteComponent(() => import("./BoardPage.tsx"))
 })
 
-export const boardRoutes = [list] as const
+export const boardRoutes = [board] as const

@@ -1,0 +1,78 @@
+import { Button } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { useTasksWrite } from "../../api/queries.ts"
+import type { QueueView } from "../../api/TaskTypes.ts"
+import { taskPath } from "../../api/tasks.ts"
+import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
+import { ReasonDialog } from "../../shared/tasks/ReasonDialog.tsx"
+import { When } from "../../shared/words/When.tsx"
+
+interface Props {
+  readonly queue: QueueView
+  readonly onClose: () => void
+}
+
+interface Changed {
+  readonly detail: string
+}
+
+/** Pauses a queue for a reason, or ends its pause. */
+export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queue, ready } }: Props) => {
+  const write = useTasksWrite<Changed>()
+  const resume = () =>
+    write.mutate(
+      { path: taskPath`/queues/${queue}/resume` },
+      { onSuccess: ({ detail }) => done(`${queue} is resumed`, detail) }
+    )
+  const done = (title: string, message: React.ReactNode) => {
+    notifications.show({ title, message })
+    onClose()
+  }
+  if (paused !== null)
+    return (
+      <ChangeDialog
+        title={`Resume ${queue}`}
+        action="Resume"
+        isBusy={write.isPending}
+        error={write.error}
+        onConfirm={resume}
+        onClose={onClose}
+      >
+        <p>
+          <bdi>{paused.by ?? "Somebody"}</bdi> has paused it <When at={paused.paused_at} />: <bdi>{paused.reason}</bdi>
+        </p>
+        <p>{ready ?? "Some"} messages wait, and workers take them again.</p>
+      </ChangeDialog>
+    )
+  return (
+    <ReasonDialog
+      title={`Pause ${queue}`}
+      action="Pause"
+      placeholder="database maintenance until 04:00"
+      isBusy={write.isPending}
+      error={write.error}
+      onClose={onClose}
+      onConfirm={(why) =>
+        write.mutate(
+          { path: taskPath`/queues/${queue}/pause`, body: why },
+          {
+            onSuccess: ({ detail }) =>
+              done(
+                `${queue} is paused`,
+                <>
+                  <p>{detail}</p>
+                  <Button variant="default" size="compact-sm" onClick={resume}>
+                    Undo
+                  </Button>
+                </>
+              )
+          }
+        )
+      }
+    >
+      <p>
+        {consumers ?? "Its"} consumers take no more messages. {in_work} in work are finished, {ready ?? "some"} wait.
+      </p>
+    </ReasonDialog>
+  )
+}
