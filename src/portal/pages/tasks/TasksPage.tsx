@@ -1,5 +1,84 @@
+import { useState } from "react"
+import { useTextSearch } from "../../address/search.ts"
+import { withQuery } from "../../api/http.ts"
+import { useLiveRefresh } from "../../api/live.ts"
+import { useTasksList } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import type { Task, TaskPage } from "../../api/TaskTypes.ts"
+import { tasksPath } from "../../api/tasks.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { DataTable } from "../../shared/table/DataTable.tsx"
+import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { BulkBar } from "./bulk/BulkBar.tsx"
+import { ExportButton } from "./bulk/ExportButton.tsx"
+import { columnsWith } from "./columns.tsx"
+import { HowFar } from "./HowFar.tsx"
+import { NoTasks } from "./NoTasks.tsx"
+import { SearchBox } from "./SearchBox.tsx"
+import { StatusCounts } from "./StatusCounts.tsx"
+import { TaskSummary } from "./TaskSummary.tsx"
+import { useKnownValues } from "./useKnownValues.ts"
+import { useTaskCosts } from "./useTaskCosts.ts"
+import { useTaskSearch } from "./useTaskSearch.ts"
 
-const TasksPage = () => <PageHeader title="Tasks" />
+const topics = ["tasks"] as const
+const rowsOf = ({ tasks }: TaskPage): ReadonlyArray<Task> => tasks
+const nothing: ReadonlySet<string> = new Set()
+
+/** Finds tasks by what their statuses say. */
+const TasksPage = () => {
+  const { change, text } = useTextSearch()
+  const query = useTaskSearch()
+  const list = useTasksList<TaskPage, Task>("/tasks", query, rowsOf)
+  const known = useKnownValues(list.rows)
+  const costs = useTaskCosts()
+  const mayOperate = useAllowed("tasks:operate")
+  const [selected, setSelected] = useState(nothing)
+  // rows that somebody reads further down must not move away
+  useLiveRefresh(topics, list.pages === 1 ? [tasksPath] : [])
+  const { error } = list.query
+  return (
+    <>
+      <PageHeader
+        title="Tasks"
+        lead="What became of a task, and which ones have failed."
+        actions={
+          <>
+            <ExportButton query={query} />
+            <CopyAs address={withQuery(`${tasksPath}/tasks`, query)} />
+          </>
+        }
+      />
+      <SearchBox known={known} error={error} />
+      <StatusCounts query={query} />
+      <Panel query={error?.status === 422 ? { ...list.query, error: null } : list.query} height={420} flush>
+        <DataTable
+          name="tasks"
+          label="Tasks"
+          columns={columnsWith(costs)}
+          rows={list.rows}
+          rowId={({ task_id }) => task_id}
+          onOpen={({ task_id }) => change({ open: task_id })}
+          openId={text("open")}
+          list={list}
+          {...(mayOperate && { selected, onSelect: setSelected })}
+          toolbar={
+            selected.size > 0 ? (
+              <BulkBar rows={list.rows} selected={selected} onDone={() => setSelected(nothing)} />
+            ) : (
+              <HowFar first={list.first} />
+            )
+          }
+          empty={<NoTasks query={query} />}
+        />
+      </Panel>
+      <DetailDrawer title={() => "Task"} page={(id) => `/tasks/${encodeURIComponent(id)}`}>
+        {(id) => <TaskSummary taskId={id} />}
+      </DetailDrawer>
+    </>
+  )
+}
 
 export default TasksPage

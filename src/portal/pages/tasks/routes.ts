@@ -5,8 +5,16 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/tasks",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("q"),
   component: lazyRouteComponent(() => import("./TasksPage.tsx"))
 })
 
-export const tasksRoutes = [list] as const
+const task = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/tasks/$taskId",
+  // `at` has what is selected in every tab
+  validateSearch: textSearch("tab", "at", "raw"),
+  component: lazyRouteComponent(() => import("./task/TaskPage.tsx"))
+})
+
+export const tasksRoutes = [list, task] as const

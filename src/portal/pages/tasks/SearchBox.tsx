@@ -1,0 +1,71 @@
+import { Autocomplete, CloseButton } from "@mantine/core"
+import { IconSearch } from "@tabler/icons-react"
+import { useEffect, useState } from "react"
+import { useTextSearch } from "../../address/search.ts"
+import type { ApiError } from "../../api/ApiError.ts"
+import { completionsOf, type KnownValues } from "./completions.ts"
+import styles from "./Tasks.module.css"
+
+interface Props {
+  readonly known: KnownValues
+  readonly error: ApiError | null
+}
+
+/** Takes an id, a word, or filters such as `status:failed since:2h`. Enter searches; a completion goes on. */
+export const SearchBox = ({ error, known }: Props) => {
+  const { change, text } = useTextSearch()
+  const asked = text("q") ?? ""
+  const [typed, setTyped] = useState(asked)
+  useEffect(() => setTyped(asked), [asked])
+  const refused = error?.status === 422 ? error : null
+  const search = (wanted: string) => change({ q: wanted.trim() || undefined, open: undefined })
+  return (
+    <search className={styles.search}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          search(typed)
+        }}
+      >
+        <Autocomplete
+          aria-label="Search tasks"
+          placeholder="An id, a word, or type:read status:failed since:2h   /"
+          size="sm"
+          value={typed}
+          onChange={setTyped}
+          data={completionsOf(typed, known)}
+          // the completions are already those that fit
+          filter={({ options }) => options}
+          renderOption={({ option }) => (
+            <bdi>
+              {option.value
+                .trim()
+                .split(/\s(?=(?:[^"]*"[^"]*")*[^"]*$)/)
+                .at(-1)}
+            </bdi>
+          )}
+          limit={8}
+          autoSelectOnBlur={false}
+          leftSection={<IconSearch size={15} />}
+          rightSection={
+            typed === "" ? null : (
+              <CloseButton
+                size="sm"
+                aria-label="Clear the search"
+                onClick={() => {
+                  setTyped("")
+                  search("")
+                }}
+              />
+            )
+          }
+          error={refused?.fields.map(({ field, message }) => `${field} ${message}`).join("; ")}
+          data-filter
+          enterKeyHint="search"
+          autoCapitalize="off"
+          spellCheck={false}
+        />
+      </form>
+    </search>
+  )
+}

@@ -1,0 +1,49 @@
+import { Button, Group, Modal, Progress, Stack } from "@mantine/core"
+import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import styles from "../Tasks.module.css"
+
+export interface Result {
+  readonly id: string
+  readonly meaning: Meaning
+  readonly word: string
+  readonly detail: string
+}
+
+interface Props {
+  readonly title: string
+  readonly total: number
+  readonly results: ReadonlyArray<Result>
+  readonly onClose: () => void
+}
+
+/** What the server has answered for each of many, as the answers come. */
+export const BulkResults = ({ onClose, results, title, total }: Props) => {
+  const isDone = results.length === total
+  const words = Map.groupBy(results, ({ word }) => word)
+  const sum = [...words].map(([word, { length }]) => `${length} ${word}`).join(", ")
+  return (
+    <Modal opened onClose={onClose} title={title} size="lg">
+      <Stack gap="sm">
+        <Progress value={(results.length / total) * 100} aria-label="Progress" />
+        <p aria-live="polite">
+          {results.length} of {total}
+          {sum !== "" && `: ${sum}`}
+        </p>
+        <ul className={styles.results}>
+          {results.map(({ detail, id, meaning, word }) => (
+            <li key={id}>
+              <StatusWord meaning={meaning}>{word}</StatusWord>
+              <bdi>{id}</bdi>
+              <span>{detail}</span>
+            </li>
+          ))}
+        </ul>
+        <Group justify="end">
+          <Button onClick={onClose} disabled={!isDone}>
+            Done
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

@@ -1,0 +1,64 @@
+import { Link } from "@tanstack/react-router"
+import type { Task } from "../../api/TaskTypes.ts"
+import type { Column } from "../../shared/table/DataTable.tsx"
+import { meaningOfTaskStatus } from "../../shared/tasks/meanings.ts"
+import { Money } from "../../shared/words/Amounts.tsx"
+import { durationText } from "../../shared/words/format.ts"
+import { StatusWord } from "../../shared/words/StatusWord.tsx"
+import { When } from "../../shared/words/When.tsx"
+
+const foreign = (text: string | null) => (text === null ? "–" : <bdi title={text}>{text}</bdi>)
+
+/** `costs` has what the tasks of the range have cost; without the scope for it there is no such column. */
+export const columnsWith = (costs: ReadonlyMap<string, number> | undefined): ReadonlyArray<Column<Task>> => [
+  {
+    id: "task_id",
+    header: "Task",
+    cell: ({ task_id }) => (
+      <Link to="/tasks/$taskId" params={{ taskId: task_id }} title={task_id}>
+        <bdi>{task_id}</bdi>
+      </Link>
+    )
+  },
+  {
+    id: "status",
+    header: "Status",
+    main: true,
+    cell: ({ status }) => (
+      <StatusWord meaning={meaningOfTaskStatus(status)}>
+        <bdi>{status}</bdi>
+      </StatusWord>
+    )
+  },
+  { id: "task_type", header: "Type", cell: ({ task_type }) => foreign(task_type) },
+  { id: "attempt", header: "Retry", numeric: true, cell: ({ attempt }) => attempt ?? "–" },
+  { id: "first_at", header: "Started", main: true, cell: ({ first_at }) => <When at={first_at} /> },
+  { id: "last_at", header: "Latest", hidden: true, cell: ({ last_at }) => <When at={last_at} /> },
+  { id: "duration", header: "Duration", numeric: true, cell: ({ duration_ms }) => durationText(duration_ms) },
+  { id: "queue", header: "Queue", cell: ({ queue }) => foreign(queue) },
+  { id: "worker", header: "Worker", hidden: true, cell: ({ worker }) => foreign(worker) },
+  {
+    id: "parent",
+    header: "Parent",
+    cell: ({ parent_id }) =>
+      parent_id === null ? (
+        "–"
+      ) : (
+        <Link to="/tasks/$taskId" params={{ taskId: parent_id }}>
+          <bdi>{parent_id}</bdi>
+        </Link>
+      )
+  },
+  ...(costs === undefined
+    ? []
+    : [
+        {
+          id: "cost",
+          header: "Cost",
+          numeric: true,
+          cell: ({ task_id }: Task) => <Money usd={costs.get(task_id)} />
+        }
+      ]),
+  { id: "error", header: "Error", hidden: true, cell: ({ error_class }) => foreign(error_class) },
+  { id: "message", header: "Last message", main: true, cell: ({ message }) => foreign(message) }
+]

@@ -1,0 +1,79 @@
+import { Button, Modal, Stack } from "@mantine/core"
+import { useTasksApi, useTasksWrite } from "../../../api/queries.ts"
+import type { Cancellation, CancelRequest } from "../../../api/TaskTypes.ts"
+import { taskPath } from "../../../api/tasks.ts"
+import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
+import { ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
+import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
+
+interface Props {
+  readonly taskId: string
+  readonly onClose: () => void
+}
+
+const meanings: Readonly<Record<CancelRequest["state"], Meaning>> = {
+  requested: "waiting",
+  interrupting: "working",
+  cancelled: "good",
+  ended: "idle"
+}
+
+const sentences: Readonly<Record<CancelRequest["state"], string>> = {
+  requested: "No worker has met a message of the task since. The one that does will not handle it.",
+  interrupting: "A worker has interrupted the handler, and waits for its end.",
+  cancelled: "The worker has ended the task without a result.",
+  ended: "The handler ended before the interruption had an effect."
+}
+
+/** Asks to cancel a task, and waits for the word of its worker. */
+export const CancelDialog = ({ onClose, taskId }: Props) => {
+  const cancel = useTasksWrite<Cancellation>()
+  const withdraw = useTasksWrite<unknown>()
+  const isAsked = cancel.data !== undefined
+  const request = useTasksApi<CancelRequest>(
+    taskPath`/tasks/${taskId}/cancel`,
+    {},
+    { enabled: isAsked && !withdraw.isSuccess, refreshMs: 1_000 }
+  )
+  if (!isAsked)
+    return (
+      <ReasonDialog
+        title="Cancel the task"
+        action="Cancel the task"
+        placeholder="it was started by mistake"
+        isBusy={cancel.isPending}
+        error={cancel.error}
+        onClose={onClose}
+        onConfirm={(body) => cancel.mutate({ path: taskPath`/tasks/${taskId}/cancel`, body })}
+      >
+        <p>
+          The worker that has <bdi>{taskId}</bdi> interrupts its handler. If it waits, it is not begun.
+        </p>
+      </ReasonDialog>
+    )
+  const state = request.data?.state ?? (cancel.data.state === "not_held" ? "requested" : cancel.data.state)
+  return (
+    <Modal opened onClose={onClose} title="Cancel the task">
+      <Stack gap="sm" aria-live="polite">
+        {withdraw.isSuccess ? (
+          <p>The request is taken back. The task goes on.</p>
+        ) : (
+          <p>
+            <StatusWord meaning={meanings[state]}>{state}</StatusWord> {sentences[state]}
+          </p>
+        )}
+        {withdraw.error !== null && <ErrorNote error={withdraw.error} />}
+        {state === "requested" && !withdraw.isSuccess && (
+          <Button
+            variant="default"
+            loading={withdraw.isPending}
+            onClick={() => withdraw.mutate({ path: taskPath`/tasks/${taskId}/cancel/withdraw` })}
+          >
+            Undo: take the request back
+          </Button>
+        )}
+        <Button onClick={onClose}>Close</Button>
+      </Stack>
+    </Modal>
+  )
+}
