@@ -83,7 +83,7 @@ const areas: ReadonlyArray<Area> = [
     rooms: [
       ...["theme", "api", "address", "sign-in"],
       ...["shared/words", "shared/charts", "shared/page", "shared/snippets", "shared/table", "shared/dialogs"],
-      ...["shared/editor", "shared/usage", "shared/policy", "shared/diff", "shared/change", "app"],
+      ...["shared/editor", "shared/usage", "shared/policy", "shared/diff", "shared/change", "shared/graph", "shared/tasks", "app"],
       ...pageFolders(),
       "."
     ]

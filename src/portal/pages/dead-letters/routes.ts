@@ -5,8 +5,30 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/dead-letters",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("tab", "state", "queue_name", "source_queue_name", "reason", "exception_type", "task_id"),
   component: lazyRouteComponent(() => import("./DeadLettersPage.tsx"))
 })
 
-export const deadLettersRoutes = [list] as const
+const group = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/dead-letters/group",
+  // without `exception_type`, the group of letters that have none
+  validateSearch: textSearch("queue_name", "reason", "exception_type"),
+  component: lazyRouteComponent(() => import("./groups/GroupPage.tsx"))
+})
+
+const replay = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/dead-letters/replays/$replayId",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./replays/ReplayPage.tsx"))
+})
+
+const letter = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/dead-letters/$dlqId",
+  validateSearch: textSearch("tab"),
+  component: lazyRouteComponent(() => import("./letter/LetterPage.tsx"))
+})
+
+export const deadLettersRoutes = [list, group, replay, letter] as const

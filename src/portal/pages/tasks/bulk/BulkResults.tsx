@@ -1,6 +1,6 @@
 import { Button, Group, Modal, Progress, Stack } from "@mantine/core"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
-import styles from "../Tasks.module.css"
+import styles from "./Bulk.module.css"
 
 export interface Result {
   readonly id: string

@@ -4,7 +4,7 @@ import { IconDownload } from "@tabler/icons-react"
 import { useRef, useState } from "react"
 import type { Task, TaskPage } from "../../../api/TaskTypes.ts"
 import { callTasks } from "../../../api/tasks.ts"
-import styles from "../Tasks.module.css"
+import styles from "./Bulk.module.css"
 import { downloadTasks } from "./taskCsv.ts"
 
 const pageSize = 200

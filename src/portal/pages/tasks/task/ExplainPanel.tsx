@@ -6,7 +6,7 @@ import { Panel } from "../../../shared/page/Panel.tsx"
 import { meaningOfVerdict, verdictWords } from "../../../shared/tasks/meanings.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
-import styles from "../Tasks.module.css"
+import styles from "./Task.module.css"
 
 const mostChildren = 5
 

@@ -1,0 +1,75 @@
+import { Button } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { Link, useNavigate } from "@tanstack/react-router"
+import { useTasksList, useTasksWrite } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
+import type { DeadLetterSummary, LetterPage } from "../../../api/TaskTypes.ts"
+import { taskPath } from "../../../api/tasks.ts"
+import { Empty } from "../../../shared/page/Empty.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
+import { When } from "../../../shared/words/When.tsx"
+
+const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
+
+const columns: ReadonlyArray<Column<DeadLetterSummary>> = [
+  {
+    id: "task",
+    header: "Task",
+    cell: ({ dlq_id, task_id }) => (
+      <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
+        <bdi>{task_id ?? dlq_id.slice(0, 12)}</bdi>
+      </Link>
+    )
+  },
+  { id: "why", header: "Why", main: true, cell: ({ archive }) => <bdi>{archive?.reason}</bdi> },
+  { id: "by", header: "By", cell: ({ archive }) => <bdi>{archive?.by ?? "–"}</bdi> },
+  { id: "at", header: "Archived", main: true, cell: ({ archive }) => <When at={archive?.archived_at} /> },
+  { id: "until", header: "Deleted", cell: ({ archive }) => <When at={archive?.until} /> },
+  { id: "exception", header: "Exception", cell: ({ exception_type, reason }) => <bdi>{exception_type ?? reason}</bdi> },
+  { id: "back", header: "", main: true, cell: ({ dlq_id }) => <TakeBack dlqId={dlq_id} /> }
+]
+
+/** What was archived, and until when it can be taken back. */
+export const Archive = () => {
+  const list = useTasksList<LetterPage, DeadLetterSummary>("/dlq/messages", { state: "archived", limit: 100 }, rowsOf)
+  const navigate = useNavigate()
+  return (
+    <Panel query={list.query} height={240} flush>
+      <DataTable
+        name="archive"
+        label="Archived dead letters"
+        columns={columns}
+        rows={list.rows}
+        rowId={({ dlq_id }) => dlq_id}
+        onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
+        list={list}
+        empty={<Empty>Nothing is archived.</Empty>}
+      />
+    </Panel>
+  )
+}
+
+export const TakeBack = ({ dlqId }: { readonly dlqId: string }) => {
+  const mayOperate = useAllowed("tasks:operate")
+  const unarchive = useTasksWrite<unknown>()
+  if (!mayOperate) return null
+  return (
+    <Button
+      variant="default"
+      size="compact-sm"
+      loading={unarchive.isPending}
+      onClick={() =>
+        unarchive.mutate(
+          { path: taskPath`/dlq/messages/${dlqId}/unarchive` },
+          {
+            onSuccess: () => notifications.show({ message: "The letter has the state again that it had." }),
+            onError: ({ message }) => notifications.show({ color: "red", message })
+          }
+        )
+      }
+    >
+      Take back
+    </Button>
+  )
+}

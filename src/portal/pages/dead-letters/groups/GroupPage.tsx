@@ -1,0 +1,164 @@
+import { Button } from "@mantine/core"
+import { Link, useNavigate } from "@tanstack/react-router"
+import { useState } from "react"
+import { useTextSearch } from "../../../address/search.ts"
+import { useLiveRefresh } from "../../../api/live.ts"
+import { useTasksApi, useTasksList } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
+import type { DeadLetterGroup, DeadLetterSummary, GroupPage as Groups, LetterPage } from "../../../api/TaskTypes.ts"
+import { tasksPath } from "../../../api/tasks.ts"
+import { Sparkline } from "../../../shared/charts/Sparkline.tsx"
+import { Empty } from "../../../shared/page/Empty.tsx"
+import { PageHeader } from "../../../shared/page/PageHeader.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { DataTable } from "../../../shared/table/DataTable.tsx"
+import { ReplayPlanDialog } from "../../../shared/tasks/ReplayPlanDialog.tsx"
+import { Count } from "../../../shared/words/Amounts.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import { LetterBulk } from "../letters/LetterBulk.tsx"
+import { letterColumns } from "../letters/letterColumns.tsx"
+import styles from "./Group.module.css"
+import { replaysSentence } from "./replaysSentence.ts"
+import { Sample } from "./Sample.tsx"
+
+const topics = ["dead_letters"] as const
+const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
+const nothing: ReadonlySet<string> = new Set()
+
+/** Dead letters of one cause: what they have in common, and their replay in steps. */
+const GroupPage = () => {
+  const { text } = useTextSearch()
+  const navigate = useNavigate()
+  const mayOperate = useAllowed("tasks:operate")
+  const [isPlanning, setPlanning] = useState(false)
+  const [selected, setSelected] = useState(nothing)
+  useLiveRefresh(topics, [tasksPath])
+  const name = { queue_name: text("queue_name") ?? "", reason: text("reason") ?? "" }
+  const exception = text("exception_type") ?? null
+  const groups = useTasksApi<Groups>("/dlq/groups", { limit: 200 })
+  const group = groups.data?.groups.find(
+    (one) => one.queue_name === name.queue_name && one.reason === name.reason && one.exception_type === exception
+  )
+  const list = useTasksList<LetterPage, DeadLetterSummary>(
+    "/dlq/messages",
+    { ...name, exception_type: exception ?? undefined, state: "dead_lettered", limit: 100 },
+    rowsOf
+  )
+  // the list cannot ask for letters without an exception
+  const rows = list.rows.filter(({ exception_type }) => exception_type === exception)
+  return (
+    <>
+      <PageHeader
+        title={exception ?? name.reason}
+        lead={
+          <>
+            Open dead letters of <bdi>{name.queue_name}</bdi> for <code>{name.reason}</code>.{" "}
+            {group?.stack_line != null && (
+              <code>
+                <bdi>{group.stack_line}</bdi>
+              </code>
+            )}
+          </>
+        }
+        actions={mayOperate && rows.length > 0 && <Button onClick={() => setPlanning(true)}>Replay in steps</Button>}
+      />
+      <GroupTiles group={group} isLoading={groups.isPending} />
+      {group !== undefined && group.replays.length > 0 && <History group={group} />}
+      <Sample letters={rows} />
+      <Panel title="Letters" query={list.query} height={240} flush>
+        <DataTable
+          name="group-letters"
+          label="Letters of the group"
+          columns={letterColumns}
+          rows={rows}
+          rowId={({ dlq_id }) => dlq_id}
+          onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
+          list={list}
+          {...(mayOperate && { selected, onSelect: setSelected })}
+          toolbar={
+            selected.size > 0 && (
+              <LetterBulk
+                letters={rows.filter(({ dlq_id }) => selected.has(dlq_id))}
+                onDone={() => setSelected(nothing)}
+              />
+            )
+          }
+          empty={
+            <Empty
+              action={
+                <Button variant="default" renderRoot={(props) => <Link {...props} to="/dead-letters" />}>
+                  All groups
+                </Button>
+              }
+            >
+              No letter of this group is open any more.
+            </Empty>
+          }
+        />
+      </Panel>
+      {isPlanning && (
+        <ReplayPlanDialog
+          selection={{ filter: { ...name, exception_type: exception, state: "dead_lettered" } }}
+          onClose={() => setPlanning(false)}
+        >
+          <p>
+            {group?.count ?? rows.length} letters of <bdi>{name.queue_name}</bdi>. Replays before:{" "}
+            {replaysSentence(group?.replays ?? [])}.
+          </p>
+        </ReplayPlanDialog>
+      )}
+    </>
+  )
+}
+
+interface TilesProps {
+  readonly group: DeadLetterGroup | undefined
+  readonly isLoading: boolean
+}
+
+const GroupTiles = ({ group, isLoading }: TilesProps) => {
+  const value = (shown: React.ReactNode) => (isLoading ? undefined : (shown ?? "–"))
+  return (
+    <div className={styles.tiles}>
+      <Tiles>
+        <Tile label="Open" value={value(group === undefined ? 0 : <Count of={group.count} short />)} />
+        <Tile label="First seen" value={value(group && <When at={group.first_seen_at} />)} />
+        <Tile label="Last seen" value={value(group && <When at={group.last_seen_at} />)} />
+        <Tile
+          label="Last 24 h, by hour"
+          value={value(
+            group && (
+              <Sparkline values={group.trend.counts} label={`At most ${Math.max(...group.trend.counts)} in an hour`} />
+            )
+          )}
+        />
+      </Tiles>
+    </div>
+  )
+}
+
+const History = ({ group }: { readonly group: DeadLetterGroup }) => (
+  <Panel title="Replays of this group">
+    <ul className={styles.replays}>
+      {group.replays.map(({ failed_again, handled, last_replayed_at, replay_id, replayed }) => (
+        <li key={replay_id ?? "single"}>
+          {replay_id === null ? (
+            <span>single letters</span>
+          ) : (
+            <Link to="/dead-letters/replays/$replayId" params={{ replayId: replay_id }}>
+              {replay_id.slice(0, 8)}
+            </Link>
+          )}
+          <When at={last_replayed_at} />
+          <span>
+            {replayed} replayed: {handled} handled, {failed_again} failed again,{" "}
+            {Math.max(0, replayed - handled - failed_again)} not known
+          </span>
+        </li>
+      ))}
+    </ul>
+  </Panel>
+)
+
+export default GroupPage

@@ -1,0 +1,86 @@
+import { Button } from "@mantine/core"
+import { Link, useNavigate } from "@tanstack/react-router"
+import { useTasksList } from "../../../api/queries.ts"
+import type { DeadLetterGroup, GroupPage } from "../../../api/TaskTypes.ts"
+import { Sparkline } from "../../../shared/charts/Sparkline.tsx"
+import { Empty } from "../../../shared/page/Empty.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
+import { Count } from "../../../shared/words/Amounts.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import styles from "../letters/DeadLetters.module.css"
+import { groupSearch } from "./groupSearch.ts"
+import { replaysSentence } from "./replaysSentence.ts"
+
+const rowsOf = ({ groups }: GroupPage): ReadonlyArray<DeadLetterGroup> => groups
+
+const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
+  {
+    id: "cause",
+    header: "Cause",
+    cell: (group) => (
+      <span className={styles.cause}>
+        <Link to="/dead-letters/group" search={groupSearch(group)}>
+          <bdi>{group.exception_type ?? group.reason}</bdi>
+        </Link>
+        <span className={styles.stack} title={group.stack_line ?? undefined}>
+          <bdi>{group.stack_line ?? group.reason}</bdi>
+        </span>
+      </span>
+    )
+  },
+  { id: "count", header: "Open", numeric: true, main: true, cell: ({ count }) => <Count of={count} short /> },
+  { id: "queue", header: "Queue", main: true, cell: ({ queue_name }) => <bdi>{queue_name}</bdi> },
+  { id: "reason", header: "Reason", cell: ({ reason }) => <code>{reason}</code> },
+  {
+    id: "trend",
+    header: "24 h",
+    width: 130,
+    cell: ({ count, trend }) => (
+      <Sparkline
+        values={trend.counts}
+        label={`Open letters by the hour of the last 24: at most ${Math.max(...trend.counts)}, ${count} in all`}
+      />
+    )
+  },
+  { id: "first", header: "First seen", cell: ({ first_seen_at }) => <When at={first_seen_at} /> },
+  { id: "last", header: "Last seen", main: true, cell: ({ last_seen_at }) => <When at={last_seen_at} /> },
+  {
+    id: "replays",
+    header: "Replays before",
+    cell: ({ replays }) => {
+      const sentence = replaysSentence(replays)
+      return <span title={sentence}>{sentence}</span>
+    }
+  }
+]
+
+/** The open dead letters by their causes, those that came last first. */
+export const Groups = () => {
+  const list = useTasksList<GroupPage, DeadLetterGroup>("/dlq/groups", { limit: 100 }, rowsOf)
+  const navigate = useNavigate()
+  return (
+    <Panel query={list.query} height={300} flush>
+      <DataTable
+        name="groups"
+        label="Groups of dead letters"
+        columns={columns}
+        rows={list.rows}
+        rowId={({ exception_type, queue_name, reason }) => JSON.stringify([queue_name, reason, exception_type])}
+        onOpen={(group) => void navigate({ to: "/dead-letters/group", search: groupSearch(group) })}
+        list={list}
+        empty={
+          <Empty
+            action={
+              <Button variant="default" renderRoot={(props) => <Link {...props} to="/tasks/board" />}>
+                Look at the board
+              </Button>
+            }
+          >
+            No dead letter is open. A message that fails for good appears here with its cause.
+          </Empty>
+        }
+      />
+    </Panel>
+  )
+}

@@ -1,0 +1,87 @@
+import { Button } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
+import { useMemo, useState } from "react"
+import type { ApiError } from "../../../api/ApiError.ts"
+import type { DeadLetterSummary, Letter } from "../../../api/TaskTypes.ts"
+import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { compareLetters } from "./compareLetters.ts"
+import styles from "./Group.module.css"
+
+const sampleSize = 5
+
+/** A few letters side by side: what they have in common is the cause more often than what they do not. */
+export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetterSummary> }) => {
+  const ids = letters.slice(0, sampleSize).map(({ dlq_id }) => dlq_id)
+  const sample = useQuery<ReadonlyArray<Letter>, ApiError>({
+    queryKey: [tasksPath, "sample", ids],
+    queryFn: async ({ signal }) => {
+      const found: Array<Letter> = []
+      // one after the other: the server makes few of these at once for one address
+      for (const id of ids) found.push(await callTasks<Letter>("GET", taskPath`/dlq/messages/${id}`, { signal }))
+      return found
+    },
+    enabled: ids.length > 0
+  })
+  const [isWhole, setWhole] = useState(false)
+  const compared = useMemo(() => compareLetters(sample.data ?? []), [sample.data])
+  const different = compared.filter(({ isSame }) => !isSame)
+  const shown = isWhole ? compared : different
+  if (ids.length === 0) return null
+  return (
+    <Panel
+      title={`Sample of ${ids.length}`}
+      note={
+        sample.data !== undefined &&
+        `${different.length} members differ, ${compared.length - different.length} are the same in all`
+      }
+      query={sample}
+      height={200}
+      flush
+      actions={
+        <Button variant="default" onClick={() => setWhole(!isWhole)}>
+          {isWhole ? "Differences alone" : "Show what is the same"}
+        </Button>
+      }
+    >
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached with the keyboard */}
+      <div className={styles.scroller} tabIndex={0}>
+        <table className={styles.compare} aria-label="Members of the letters">
+          <thead>
+            <tr>
+              <th scope="col">Member</th>
+              {(sample.data ?? []).map(({ dlq_id, task_id }) => (
+                <th key={dlq_id} scope="col">
+                  <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
+                    <bdi>{task_id ?? dlq_id.slice(0, 8)}</bdi>
+                  </Link>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(({ isSame, path, values }) => (
+              <tr key={path} data-different={!isSame || undefined}>
+                <th scope="row">
+                  <code>{path}</code>
+                </th>
+                {isSame ? (
+                  <td colSpan={values.length}>
+                    <bdi>{values[0]}</bdi>
+                  </td>
+                ) : (
+                  values.map((value, place) => (
+                    <td key={sample.data?.[place]?.dlq_id} title={value}>
+                      {value === undefined ? "–" : <bdi>{value}</bdi>}
+                    </td>
+                  ))
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  )
+}

@@ -1,0 +1,63 @@
+import { notifications } from "@mantine/notifications"
+import { useNavigate } from "@tanstack/react-router"
+import { useTasksWrite } from "../../../api/queries.ts"
+import type { Edited, Letter } from "../../../api/TaskTypes.ts"
+import { taskPath } from "../../../api/tasks.ts"
+import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { flatten } from "../../../shared/tasks/flatten.ts"
+import { useFollowOutcome } from "../../../shared/tasks/useFollowOutcome.tsx"
+import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
+import type { Part } from "./editing.ts"
+import { Mistakes } from "./Mistakes.tsx"
+
+interface Props {
+  readonly letter: Letter
+  readonly part: Part
+  readonly before: unknown
+  readonly after: unknown
+  readonly onClose: () => void
+}
+
+/** Replaces the letter with the edited one and replays that. Its page shows what becomes of it. */
+export const EditDialog = ({ after, before, letter, onClose, part }: Props) => {
+  const edit = useTasksWrite<Edited>()
+  const follow = useFollowOutcome()
+  const navigate = useNavigate()
+  const { dlq_id, source_queue_name, task_id } = letter
+  const hasMistakes = (edit.error?.fields.length ?? 0) > 0
+  return (
+    <ChangeDialog
+      title="Replay the edited message"
+      action="Replay edited"
+      isBusy={edit.isPending}
+      error={hasMistakes ? null : edit.error}
+      onClose={onClose}
+      onConfirm={() =>
+        edit.mutate(
+          { path: taskPath`/dlq/messages/${dlq_id}/edits`, body: { [part]: after } },
+          {
+            onSuccess: (edited) => {
+              onClose()
+              if (edited.problem === null) follow(edited.dlq_id, `Edited ${task_id ?? dlq_id}`)
+              else
+                notifications.show({
+                  color: "red",
+                  autoClose: false,
+                  title: "The edited record is stored, and not replayed",
+                  message: edited.problem
+                })
+              void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: edited.dlq_id } })
+            }
+          }
+        )
+      }
+    >
+      <FieldDiff before={flatten(before)} after={flatten(after)} />
+      <p>
+        A new record with this message takes the place of the old one, and goes to <bdi>{source_queue_name}</bdi> at
+        once. The old one stays as it is, and cannot be replayed any more.
+      </p>
+      {hasMistakes && edit.error !== null && <Mistakes error={edit.error} />}
+    </ChangeDialog>
+  )
+}

@@ -1,0 +1,153 @@
+import { Button } from "@mantine/core"
+import { getRouteApi, Link } from "@tanstack/react-router"
+import { useState } from "react"
+import { useTextSearch } from "../../../address/search.ts"
+import { useLiveRefresh } from "../../../api/live.ts"
+import { useTasksApi } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
+import type { Letter } from "../../../api/TaskTypes.ts"
+import { taskPath, tasksPath } from "../../../api/tasks.ts"
+import { PageHeader } from "../../../shared/page/PageHeader.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { Tabs } from "../../../shared/page/Tabs.tsx"
+import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
+import { ReplayDialog } from "../../../shared/tasks/ReplayDialog.tsx"
+import { CopyAs } from "../../../shared/words/CopyAs.tsx"
+import { CopyButton } from "../../../shared/words/CopyButton.tsx"
+import { JsonView } from "../../../shared/words/JsonView.tsx"
+import { TakeBack } from "../archive/Archive.tsx"
+import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
+import { Attempts } from "./Attempts.tsx"
+import { DiagnosisPanel } from "./DiagnosisPanel.tsx"
+import { EditTab } from "./EditTab.tsx"
+import styles from "./Letter.module.css"
+
+const route = getRouteApi("/operators/dead-letters/$dlqId")
+const topics = ["dead_letters", "tasks"] as const
+
+/** One message that has failed for good: why, what it says, and how to repair it. */
+const LetterPage = () => {
+  const { dlqId } = route.useParams()
+  const letter = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`)
+  useLiveRefresh(topics, [tasksPath])
+  const { data } = letter
+  return (
+    <>
+      <PageHeader
+        title="Dead letter"
+        beside={data !== undefined && <LetterWord letter={data} />}
+        lead={
+          <span className={styles.id}>
+            <bdi>{data?.task_id ?? dlqId}</bdi>
+            <CopyButton text={dlqId} label="Copy the id of the dead letter" />
+          </span>
+        }
+        actions={
+          <>
+            {data !== undefined && <LetterActions letter={data} />}
+            <CopyAs address={tasksPath + taskPath`/dlq/messages/${dlqId}`} />
+          </>
+        }
+      />
+      <DiagnosisPanel letter={letter} />
+      {data !== undefined && <LetterTabs letter={data} />}
+    </>
+  )
+}
+
+const LetterTabs = ({ letter }: { readonly letter: Letter }) => {
+  const mayOperate = useAllowed("tasks:operate")
+  const mayEdit = mayOperate && letter.state === "dead_lettered"
+  return (
+    <Tabs
+      tabs={[
+        {
+          value: "message",
+          label: "Message",
+          content: () => (
+            <Panel title="Body" note={letter.body_encoding}>
+              <JsonView value={letter.body} label="Body" />
+            </Panel>
+          )
+        },
+        ...(mayEdit ? [{ value: "edit", label: "Edit", content: () => <EditTab letter={letter} /> }] : []),
+        { value: "attempts", label: "Attempts", content: () => <Attempts letter={letter} /> },
+        {
+          value: "headers",
+          label: "Headers",
+          content: () => (
+            <Panel title="Headers">
+              <JsonView value={letter.headers} label="Headers" />
+            </Panel>
+          )
+        },
+        ...(letter.exception_stack
+          ? [
+              {
+                value: "stack",
+                label: "Stack",
+                content: () => (
+                  <Panel title="Stack">
+                    <pre className={styles.stack}>{letter.exception_stack}</pre>
+                  </Panel>
+                )
+              }
+            ]
+          : [])
+      ]}
+    />
+  )
+}
+
+/** The ways on that the state of the letter leaves. */
+const LetterActions = ({ letter }: { readonly letter: Letter }) => {
+  const mayOperate = useAllowed("tasks:operate")
+  const { change } = useTextSearch()
+  const [asked, setAsked] = useState<"replay" | "force" | "archive">()
+  const { diagnosis, dlq_id, source_queue_name, state, task_id } = letter
+  const close = () => setAsked(undefined)
+  return (
+    <>
+      {mayOperate && state === "dead_lettered" && (
+        <>
+          <Button onClick={() => setAsked("replay")}>Replay</Button>
+          <Button variant="default" onClick={() => change({ tab: "edit" })}>
+            Edit
+          </Button>
+        </>
+      )}
+      {mayOperate && (state === "replay_unknown" || state === "replayed") && (
+        <Button variant="default" onClick={() => setAsked("force")}>
+          Replay in any case
+        </Button>
+      )}
+      {mayOperate && (state === "dead_lettered" || state === "replay_unknown") && (
+        <Button variant="default" onClick={() => setAsked("archive")}>
+          Archive
+        </Button>
+      )}
+      {state === "archived" && <TakeBack dlqId={dlq_id} />}
+      {task_id !== null && (
+        <Button
+          variant="default"
+          renderRoot={(props) => <Link {...props} to="/tasks/$taskId" params={{ taskId: task_id }} />}
+        >
+          Task
+        </Button>
+      )}
+      {(asked === "replay" || asked === "force") && (
+        <ReplayDialog
+          dlqId={dlq_id}
+          queue={source_queue_name}
+          of={task_id ?? dlq_id}
+          force={asked === "force"}
+          warnings={diagnosis.replay.warnings}
+          onClose={close}
+        />
+      )}
+      {asked === "archive" && <ArchiveDialog ids={[dlq_id]} onClose={close} onDone={close} />}
+    </>
+  )
+}
+
+export default LetterPage

@@ -1,0 +1,37 @@
+import { Link } from "@tanstack/react-router"
+import type { DeadLetterSummary } from "../../../api/TaskTypes.ts"
+import type { Column } from "../../../shared/table/DataTable.tsx"
+import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+
+const text = (value: string | null | undefined) => (value ? <bdi title={value}>{value}</bdi> : "–")
+
+export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
+  {
+    id: "task",
+    header: "Task",
+    cell: ({ dlq_id, task_id }) => (
+      <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }} title={task_id ?? dlq_id}>
+        <bdi>{task_id ?? dlq_id.slice(0, 12)}</bdi>
+      </Link>
+    )
+  },
+  { id: "state", header: "State", main: true, cell: (letter) => <LetterWord letter={letter} /> },
+  { id: "at", header: "Dead since", main: true, cell: ({ dead_lettered_at }) => <When at={dead_lettered_at} /> },
+  { id: "exception", header: "Exception", cell: ({ exception_type }) => text(exception_type) },
+  {
+    id: "message",
+    header: "Message",
+    main: true,
+    cell: ({ exception_message, reason }) => text(exception_message ?? reason)
+  },
+  { id: "reason", header: "Reason", hidden: true, cell: ({ reason }) => <code>{reason}</code> },
+  {
+    id: "attempts",
+    header: "Attempts",
+    numeric: true,
+    cell: ({ max_retries, retry_attempt }) => `${retry_attempt + 1} of ${max_retries + 1}`
+  },
+  { id: "queue", header: "Queue", cell: ({ source_queue_name }) => text(source_queue_name) },
+  { id: "replays", header: "Replays", numeric: true, cell: ({ replay_count }) => replay_count }
+]

@@ -1,0 +1,29 @@
+import { Link } from "@tanstack/react-router"
+import type { Problem } from "../../../api/TaskTypes.ts"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import styles from "./Replay.module.css"
+
+const meanings: Readonly<Record<Problem["outcome"], Meaning>> = { skipped: "idle", failed: "bad", unknown: "warning" }
+
+const mostShown = 200
+
+/** The letters that were not published, or of which that is not known. */
+export const Problems = ({ problems }: { readonly problems: ReadonlyArray<Problem> }) => (
+  <div className={styles.panels}>
+    <Panel title="Not published" note={`${problems.length} letters`}>
+      <ul className={styles.problems}>
+        {problems.slice(0, mostShown).map(({ detail, dlq_id, outcome }) => (
+          <li key={dlq_id}>
+            <StatusWord meaning={meanings[outcome]}>{outcome}</StatusWord>
+            <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
+              <code>{dlq_id.slice(0, 12)}</code>
+            </Link>
+            <bdi>{detail}</bdi>
+          </li>
+        ))}
+      </ul>
+      {problems.length > mostShown && <p>and {problems.length - mostShown} more</p>}
+    </Panel>
+  </div>
+)

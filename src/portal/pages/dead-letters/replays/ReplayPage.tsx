@@ -1,0 +1,111 @@
+import { getRouteApi, Link } from "@tanstack/react-router"
+import { useTasksApi } from "../../../api/queries.ts"
+import type { ReplayJobDetail } from "../../../api/TaskTypes.ts"
+import { taskPath, tasksPath } from "../../../api/tasks.ts"
+import { PageHeader } from "../../../shared/page/PageHeader.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { CopyAs } from "../../../shared/words/CopyAs.tsx"
+import { Facts } from "../../../shared/words/Facts.tsx"
+import { durationText } from "../../../shared/words/format.ts"
+import { StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import { meaningOfJob, provedOf, selectionText } from "./jobWords.ts"
+import { Problems } from "./Problems.tsx"
+import styles from "./Replay.module.css"
+import { ReplayActions } from "./ReplayActions.tsx"
+import { Steps } from "./Steps.tsx"
+
+const route = getRouteApi("/operators/dead-letters/replays/$replayId")
+
+/** The outcome of the last step is known later than its end. */
+const activeMs = 1_000
+const restMs = 10_000
+
+/** How a replay goes: what was published, and what is proved of it. */
+const ReplayPage = () => {
+  const { replayId } = route.useParams()
+  const path = taskPath`/dlq/replays/${replayId}`
+  const known = useTasksApi<ReplayJobDetail>(path, {}, { refreshMs: activeMs })
+  const job = known.data
+  const proved = job === undefined ? undefined : provedOf(job)
+  const isOver = job !== undefined && (job.state === "finished" || job.state === "cancelled") && proved?.open === 0
+  useTasksApi<ReplayJobDetail>(path, {}, { enabled: isOver, refreshMs: restMs })
+  return (
+    <>
+      <PageHeader
+        title="Replay"
+        beside={job !== undefined && <StatusWord meaning={meaningOfJob(job)}>{job.state}</StatusWord>}
+        lead={job === undefined ? undefined : <bdi>{selectionText(job)}</bdi>}
+        actions={
+          <>
+            {job !== undefined && <ReplayActions job={job} />}
+            <CopyAs address={tasksPath + path} />
+          </>
+        }
+      />
+      {job?.paused !== undefined && (
+        <p className={styles.paused} role="status">
+          <StatusWord meaning="warning">paused</StatusWord>{" "}
+          {job.paused.by === "stop_after" ? "It has stopped itself: " : <bdi>{job.paused.by ?? "Somebody"}: </bdi>}
+          <bdi>{job.paused.reason}</bdi>, <When at={job.paused.at} />. Nothing more is published until it is resumed.
+        </p>
+      )}
+      {job?.waiting != null && job.state === "running" && (
+        <p className={styles.paused}>
+          <StatusWord meaning="waiting">waiting</StatusWord> <bdi>{job.waiting}</bdi>
+        </p>
+      )}
+      <Tiles>
+        <Tile
+          label="Letters"
+          value={job?.total}
+          detail={job?.truncated ? "more matched: start another one" : undefined}
+        />
+        <Tile label="Published" value={job?.replayed} detail={job && `${job.remaining} to go`} />
+        <Tile label="Handled" value={job && (proved?.handled ?? "–")} detail="proved by a status" />
+        <Tile label="Failed again" value={job && (proved?.failed_again ?? "–")} detail="dead letters anew" />
+        <Tile label="Not known yet" value={job && (proved?.open ?? "–")} detail="published, no word" />
+        <Tile
+          label="Not published"
+          value={job && job.skipped + job.failed + job.unknown}
+          detail={job && notPublished(job)}
+        />
+      </Tiles>
+      <div className={styles.panels}>
+        <Panel title="Steps" query={known} height={240}>
+          {job?.steps !== undefined && <Steps steps={job.steps} />}
+          {job !== undefined && job.steps === undefined && <p>It replays all letters at once.</p>}
+        </Panel>
+        <Panel title="Plan" query={known} height={120}>
+          {job?.plan !== undefined && (
+            <Facts
+              facts={[
+                ["Steps", [...job.plan.steps, "all"].join(" · ")],
+                ["Rate", job.plan.rate === null ? "as fast as the worker allows" : `${job.plan.rate} per second`],
+                [
+                  "Stop after",
+                  job.plan.stop_after === null ? "never" : `${job.plan.stop_after} failures with the same exception`
+                ],
+                ["Wait for outcomes", durationText(job.plan.wait_seconds * 1_000)],
+                ["Started", <When key="started" at={job.started_at} />],
+                ["Latest", <When key="updated" at={job.updated_at} />]
+              ]}
+            />
+          )}
+        </Panel>
+      </div>
+      {job !== undefined && job.problems.length > 0 && <Problems problems={job.problems} />}
+      {(proved?.failed_again ?? 0) > 0 && (
+        <p>
+          What has failed again is among the <Link to="/dead-letters">groups</Link> once more.
+        </p>
+      )}
+    </>
+  )
+}
+
+const notPublished = ({ failed, skipped, unknown }: ReplayJobDetail): string =>
+  `${skipped} skipped, ${failed} failed, ${unknown} unknown`
+
+export default ReplayPage

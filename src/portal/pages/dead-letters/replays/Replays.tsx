@@ -1,0 +1,60 @@
+import { Link, useNavigate } from "@tanstack/react-router"
+import { useTasksList } from "../../../api/queries.ts"
+import type { ReplayJob, ReplayPage } from "../../../api/TaskTypes.ts"
+import { Empty } from "../../../shared/page/Empty.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
+import { Count } from "../../../shared/words/Amounts.tsx"
+import { StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import { meaningOfJob, provedOf, selectionText } from "./jobWords.ts"
+
+const rowsOf = ({ replays }: ReplayPage): ReadonlyArray<ReplayJob> => replays
+const refreshMs = 5_000
+
+const columns: ReadonlyArray<Column<ReplayJob>> = [
+  {
+    id: "id",
+    header: "Replay",
+    cell: ({ replay_id }) => (
+      <Link to="/dead-letters/replays/$replayId" params={{ replayId: replay_id }}>
+        {replay_id.slice(0, 8)}
+      </Link>
+    )
+  },
+  {
+    id: "state",
+    header: "State",
+    main: true,
+    cell: (job) => <StatusWord meaning={meaningOfJob(job)}>{job.state}</StatusWord>
+  },
+  { id: "what", header: "What", main: true, cell: (job) => <bdi>{selectionText(job)}</bdi> },
+  { id: "total", header: "Letters", numeric: true, cell: ({ total }) => <Count of={total} /> },
+  { id: "replayed", header: "Published", numeric: true, main: true, cell: ({ replayed }) => <Count of={replayed} /> },
+  { id: "handled", header: "Handled", numeric: true, cell: (job) => <Count of={provedOf(job)?.handled} /> },
+  { id: "failed", header: "Failed again", numeric: true, cell: (job) => <Count of={provedOf(job)?.failed_again} /> },
+  { id: "started", header: "Started", cell: ({ started_at }) => <When at={started_at} /> },
+  { id: "updated", header: "Latest", hidden: true, cell: ({ updated_at }) => <When at={updated_at} /> }
+]
+
+/** The replays of many letters, the newest first. */
+export const Replays = () => {
+  const list = useTasksList<ReplayPage, ReplayJob>("/dlq/replays", { limit: 50 }, rowsOf, { refreshMs })
+  const navigate = useNavigate()
+  return (
+    <Panel query={list.query} height={240} flush>
+      <DataTable
+        name="replays"
+        label="Replays"
+        columns={columns}
+        rows={list.rows}
+        rowId={({ replay_id }) => replay_id}
+        onOpen={({ replay_id }) =>
+          void navigate({ to: "/dead-letters/replays/$replayId", params: { replayId: replay_id } })
+        }
+        list={list}
+        empty={<Empty>Nothing was replayed in steps yet. Open a group and replay it.</Empty>}
+      />
+    </Panel>
+  )
+}

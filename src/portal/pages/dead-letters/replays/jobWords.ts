@@ -1,0 +1,39 @@
+import type { ReplayJob, ReplayStep } from "../../../api/TaskTypes.ts"
+import type { Meaning } from "../../../shared/words/StatusWord.tsx"
+
+/** What is proved of all steps. Jobs without a plan prove nothing by themselves. */
+export const provedOf = ({ steps }: ReplayJob) =>
+  steps === undefined
+    ? undefined
+    : {
+        handled: steps.reduce((sum, { handled }) => sum + handled, 0),
+        failed_again: steps.reduce((sum, { failed_again }) => sum + failed_again, 0),
+        open: steps.reduce((sum, { open }) => sum + open, 0)
+      }
+
+/** A finished job is a success only where everything was handled. */
+export const meaningOfJob = (job: ReplayJob): Meaning => {
+  if (job.state === "running") return "working"
+  if (job.state === "paused") return "warning"
+  if (job.state === "cancelled") return "idle"
+  const proved = provedOf(job)
+  if (proved === undefined || proved.open > 0) return "waiting"
+  return proved.failed_again > 0 || job.failed > 0 ? "bad" : "good"
+}
+
+export const selectionText = ({ filter, total }: ReplayJob): string =>
+  filter === null
+    ? `${total} letters by their ids`
+    : Object.entries(filter)
+        .filter(([name]) => name !== "state")
+        .map(([name, value]) => `${name}: ${value ?? "none"}`)
+        .join(", ")
+
+export const stepWords: Readonly<Record<ReplayStep["verdict"], readonly [Meaning, string]>> = {
+  not_begun: ["idle", "not begun"],
+  publishing: ["working", "publishing"],
+  following: ["waiting", "waiting for the outcome"],
+  handled: ["good", "all handled"],
+  failed_again: ["bad", "failed again"],
+  open: ["warning", "still open"]
+}
