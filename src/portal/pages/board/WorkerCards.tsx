@@ -49,13 +49,13 @@ const WorkerCard = ({ worker: { consumers, host, pid, started_at, version } }: {
         <strong>
           <bdi>{host}</bdi>
         </strong>
-        <span>
+        <span className={styles.about}>
           process {pid}, version {version}, up since <When at={started_at} />
         </span>
       </header>
       <div className={styles.used}>
         <Progress value={most === 0 ? 0 : (used / most) * 100} aria-label={`${used} of ${most} places are in use`} />
-        <span>
+        <span className={styles.about}>
           {used} of {most} places in use
         </span>
       </div>

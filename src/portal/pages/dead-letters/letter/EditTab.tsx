@@ -1,16 +1,19 @@
-import { Button, Group, SegmentedControl, Textarea } from "@mantine/core"
+import { Button, Group, SegmentedControl } from "@mantine/core"
 import { useState } from "react"
 import { useTasksWrite } from "../../../api/queries.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { JsonEditor } from "../../../shared/editor/JsonEditor.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { flatten } from "../../../shared/tasks/flatten.ts"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { EditDialog } from "./EditDialog.tsx"
-import { type Part, partsOf, readJson, valueOf } from "./editing.ts"
+import { type Part, partsOf, problemsIn, readJson, valueOf } from "./editing.ts"
 import styles from "./Letter.module.css"
 import { Mistakes } from "./Mistakes.tsx"
+
+const editorHeight = 380
 
 interface Checked {
   readonly target_queue_name: string
@@ -53,16 +56,14 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
           )
         }
       >
-        <Textarea
-          aria-label={part === "payload" ? "Payload" : "Message"}
+        <JsonEditor
+          key={part}
+          label={part === "payload" ? "Payload" : "Whole message"}
           value={text}
-          onChange={({ currentTarget }) => become(currentTarget.value)}
+          onChange={become}
           error={"problem" in read ? read.problem : undefined}
-          autosize
-          minRows={10}
-          maxRows={28}
-          spellCheck={false}
-          classNames={{ input: styles.editor ?? "" }}
+          height={editorHeight}
+          problems={problemsIn(part, check.error)}
         />
       </Panel>
       <Panel title="Difference">

@@ -1,5 +1,7 @@
+import type { ApiError } from "../../../api/ApiError.ts"
 import { parseExact } from "../../../api/exactJson.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
+import type { JsonProblem } from "../../../shared/editor/problems.ts"
 
 /** Which part of the message is edited: the payload in its envelope, or the whole envelope. */
 export type Part = "payload" | "body"
@@ -13,6 +15,13 @@ export const partsOf = ({ body }: Letter): ReadonlyArray<Part> =>
 
 export const valueOf = ({ body }: Letter, part: Part): unknown =>
   part === "body" ? (isObject(body) ? body : {}) : isObject(body) ? body["payload"] : {}
+
+/** Where the server has found mistakes, within the part that is edited. */
+export const problemsIn = (part: Part, error: ApiError | null): ReadonlyArray<JsonProblem> =>
+  (error?.fields ?? []).flatMap(({ field, message }) => {
+    const [first, ...path] = field.split(".")
+    return first === part ? [{ path, message }] : []
+  })
 
 export type Read = { readonly value: unknown } | { readonly problem: string }
 
