@@ -63,6 +63,7 @@ const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) =>
       nodesDraggable={false}
       nodesConnectable={false}
       deleteKeyCode={null}
+      proOptions={{ hideAttribution: true }}
       onlyRenderVisibleElements
       aria-label={label}
     >

@@ -63,40 +63,42 @@ const GroupPage = () => {
         }
         actions={mayOperate && rows.length > 0 && <Button onClick={() => setPlanning(true)}>Replay in steps</Button>}
       />
-      <GroupTiles group={group} isLoading={groups.isPending} />
-      {group !== undefined && group.replays.length > 0 && <History group={group} />}
-      <Sample letters={rows} />
-      <Panel title="Letters" query={list.query} height={240} flush>
-        <DataTable
-          name="group-letters"
-          label="Letters of the group"
-          columns={letterColumns}
-          rows={rows}
-          rowId={({ dlq_id }) => dlq_id}
-          onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
-          list={list}
-          {...(mayOperate && { selected, onSelect: setSelected })}
-          toolbar={
-            selected.size > 0 && (
-              <LetterBulk
-                letters={rows.filter(({ dlq_id }) => selected.has(dlq_id))}
-                onDone={() => setSelected(nothing)}
-              />
-            )
-          }
-          empty={
-            <Empty
-              action={
-                <Button variant="default" renderRoot={(props) => <Link {...props} to="/dead-letters" />}>
-                  All groups
-                </Button>
-              }
-            >
-              No letter of this group is open any more.
-            </Empty>
-          }
-        />
-      </Panel>
+      <div className={styles.stack}>
+        <GroupTiles group={group} isLoading={groups.isPending} />
+        {group !== undefined && group.replays.length > 0 && <History group={group} />}
+        <Sample letters={rows} />
+        <Panel title="Letters" query={list.query} height={240} flush>
+          <DataTable
+            name="group-letters"
+            label="Letters of the group"
+            columns={letterColumns}
+            rows={rows}
+            rowId={({ dlq_id }) => dlq_id}
+            onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
+            list={list}
+            {...(mayOperate && { selected, onSelect: setSelected })}
+            toolbar={
+              selected.size > 0 && (
+                <LetterBulk
+                  letters={rows.filter(({ dlq_id }) => selected.has(dlq_id))}
+                  onDone={() => setSelected(nothing)}
+                />
+              )
+            }
+            empty={
+              <Empty
+                action={
+                  <Button variant="default" renderRoot={(props) => <Link {...props} to="/dead-letters" />}>
+                    All groups
+                  </Button>
+                }
+              >
+                No letter of this group is open any more.
+              </Empty>
+            }
+          />
+        </Panel>
+      </div>
       {isPlanning && (
         <ReplayPlanDialog
           selection={{ filter: { ...name, exception_type: exception, state: "dead_lettered" } }}
@@ -120,21 +122,19 @@ interface TilesProps {
 const GroupTiles = ({ group, isLoading }: TilesProps) => {
   const value = (shown: React.ReactNode) => (isLoading ? undefined : (shown ?? "–"))
   return (
-    <div className={styles.tiles}>
-      <Tiles>
-        <Tile label="Open" value={value(group === undefined ? 0 : <Count of={group.count} short />)} />
-        <Tile label="First seen" value={value(group && <When at={group.first_seen_at} />)} />
-        <Tile label="Last seen" value={value(group && <When at={group.last_seen_at} />)} />
-        <Tile
-          label="Last 24 h, by hour"
-          value={value(
-            group && (
-              <Sparkline values={group.trend.counts} label={`At most ${Math.max(...group.trend.counts)} in an hour`} />
-            )
-          )}
-        />
-      </Tiles>
-    </div>
+    <Tiles>
+      <Tile label="Open" value={value(group === undefined ? 0 : <Count of={group.count} short />)} />
+      <Tile label="First seen" value={value(group && <When at={group.first_seen_at} />)} />
+      <Tile label="Last seen" value={value(group && <When at={group.last_seen_at} />)} />
+      <Tile
+        label="Last 24 h, by hour"
+        value={value(
+          group && (
+            <Sparkline values={group.trend.counts} label={`At most ${Math.max(...group.trend.counts)} in an hour`} />
+          )
+        )}
+      />
+    </Tiles>
   )
 }
 

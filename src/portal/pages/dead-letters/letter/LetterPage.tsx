@@ -50,7 +50,11 @@ const LetterPage = () => {
         }
       />
       <DiagnosisPanel letter={letter} />
-      {data !== undefined && <LetterTabs letter={data} />}
+      {data !== undefined && (
+        <div className={styles.tabs}>
+          <LetterTabs letter={data} />
+        </div>
+      )}
     </>
   )
 }

@@ -72,7 +72,10 @@ export const attemptsOf = (
         reason: text((dead ?? retry)?.annotations["reason"]),
         statuses,
         retry: retry === undefined ? undefined : retryOf(retry, from, byId, explanation),
-        parts: [...statuses, retry, dead].flatMap((one) => one?.id ?? [])
+        parts: [...statuses, retry, dead]
+          .filter((one) => one !== undefined)
+          .sort((one, other) => (timeOf(one) ?? 0) - (timeOf(other) ?? 0))
+          .map(({ id }) => id)
       }
     ]
   })

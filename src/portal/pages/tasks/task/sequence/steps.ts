@@ -21,10 +21,9 @@ export const stepsOf = (graph: ExecutionGraph, attempts: ReadonlyArray<Attempt>)
   const byId = new Map(graph.nodes.map((node) => [node.id, node]))
   const own = attempts.filter(({ taskId }) => taskId === graph.task_id)
   const published = new Set(own.flatMap(({ parts }) => parts))
-  const early = graph.nodes.filter(
-    ({ id, kind, task_id }) => kind === "status_event" && task_id === graph.task_id && !published.has(id)
-  )
-  const before = early.map((node) => stepOf(node, "publisher", node.label))
+  const early = graph.nodes
+    .filter(({ id, kind, task_id }) => kind === "status_event" && task_id === graph.task_id && !published.has(id))
+    .map((node) => stepOf(node, "publisher", node.label))
   const during = own.flatMap((attempt) => {
     const lifeline = attempt.worker ?? unknownWorker
     const node = byId.get(attempt.id)
@@ -34,10 +33,11 @@ export const stepsOf = (graph: ExecutionGraph, attempts: ReadonlyArray<Attempt>)
         : [{ ...stepOf(node, lifeline, `receives ${attempt.label}`), meaning: "working" as const }]
     return [...received, ...attempt.parts.flatMap((part) => partOf(byId.get(part), lifeline))]
   })
-  let latest = Number.NEGATIVE_INFINITY
-  return [...before, ...during].map((step) => {
-    const isBeforeClock = step.at !== undefined && step.at < latest
-    latest = Math.max(latest, step.at ?? latest)
+  let before: Step | undefined
+  return [...early, ...during].map((step) => {
+    // one worker has one clock
+    const isBeforeClock = before !== undefined && before.lifeline !== step.lifeline && (step.at ?? 0) < (before.at ?? 0)
+    before = step
     return { ...step, isBeforeClock }
   })
 }
