@@ -11,12 +11,15 @@ interface Props {
   readonly configuration?: unknown
 }
 
+/** The paths that a gateway key opens. */
+const ofHolders = "/admin-ui/v1/"
+
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 export const curlOf = ({ address, body, method = "GET" }: Pick<Props, "method" | "address" | "body">): string =>
   [
     `curl -s ${method === "GET" ? "" : `-X ${method} `}${quoted(window.location.origin + address)}`,
-    `-H "authorization: Bearer $OPERATOR"`,
+    `-H "authorization: Bearer $${address.startsWith(ofHolders) ? "KEY" : "OPERATOR"}"`,
     ...(body === undefined ? [] : [`-H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`])
   ].join(" \\\n  ")
 
