@@ -61,8 +61,12 @@ export const signIn = async (token: string): Promise<void> => {
   become({ state: "signed-in", who: await call("POST", "/admin-ui/session", { body: { token } }) })
 }
 
+/** What the palette remembers names things that the next person at this browser may not be allowed to see. */
+const ofThisPerson = ["svc-recent"]
+
 export const signOut = async (): Promise<void> => {
   await call("DELETE", "/admin-ui/session", {})
+  for (const name of ofThisPerson) localStorage.removeItem(name)
   become({ state: "signed-out", ended: false })
 }
 

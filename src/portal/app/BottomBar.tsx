@@ -9,6 +9,8 @@ import { itemAt, type MenuGroup } from "./menu.ts"
 /** What a person on call needs within reach of a thumb. */
 const within = ["/", "/tasks", "/dead-letters"]
 
+const exactly = { exact: true, includeSearch: false } as const
+
 /** The menu of narrow screens. */
 export const BottomBar = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) => {
   const [isOpen, setOpen] = useState(false)
@@ -20,7 +22,13 @@ export const BottomBar = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup
       {items
         .filter(({ path }) => within.includes(path))
         .map(({ icon: Icon, label, path }) => (
-          <Link key={path} to={path} className={styles.item} aria-current={current === path ? "page" : undefined}>
+          <Link
+            key={path}
+            to={path}
+            className={styles.item}
+            activeOptions={exactly}
+            aria-current={current === path ? "page" : undefined}
+          >
             <Icon size={20} stroke={1.6} aria-hidden={true} />
             {label}
           </Link>
@@ -29,16 +37,36 @@ export const BottomBar = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup
         <IconSearch size={20} stroke={1.6} aria-hidden={true} />
         Search
       </UnstyledButton>
-      <UnstyledButton className={styles.item} onClick={() => setOpen(true)}>
+      <UnstyledButton
+        className={styles.item}
+        data-current={(current !== undefined && !within.includes(current)) || undefined}
+        onClick={() => setOpen(true)}
+        aria-haspopup="dialog"
+        aria-expanded={isOpen}
+      >
         <IconDots size={20} stroke={1.6} aria-hidden={true} />
         More
       </UnstyledButton>
-      <Drawer opened={isOpen} onClose={() => setOpen(false)} position="bottom" size="75%" title="All pages">
+      <Drawer
+        opened={isOpen}
+        onClose={() => setOpen(false)}
+        position="bottom"
+        size="75%"
+        title="All pages"
+        closeButtonProps={{ "aria-label": "Close" }}
+      >
         {groups.map((group) => (
           <section key={group.label} className={styles.group} aria-label={group.label}>
             <p>{group.label}</p>
             {group.items.map(({ icon: Icon, label, path }) => (
-              <Link key={path} to={path} className={styles.row} onClick={() => setOpen(false)}>
+              <Link
+                key={path}
+                to={path}
+                className={styles.row}
+                activeOptions={exactly}
+                aria-current={current === path ? "page" : undefined}
+                onClick={() => setOpen(false)}
+              >
                 <Icon size={18} stroke={1.6} aria-hidden={true} />
                 {label}
               </Link>

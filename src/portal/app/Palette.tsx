@@ -76,7 +76,7 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
       query={text}
       onQueryChange={setText}
       shortcut={["mod + K"]}
-      nothingFound={nothing}
+      nothingFound={<output>{nothing}</output>}
       scrollable
       maxHeight={420}
       highlightQuery

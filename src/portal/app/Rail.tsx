@@ -6,6 +6,9 @@ import { installation } from "../api/installation.ts"
 import { itemAt, type MenuGroup } from "./menu.ts"
 import styles from "./Rail.module.css"
 
+/** What is current is said by the menu: a link to `/tasks` would also mark itself on `/tasks/board`. */
+const exactly = { exact: true, includeSearch: false } as const
+
 /** The menu at the left: icons and words, or icons alone. */
 export const Rail = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) => {
   const [isFoldedByPerson, setFolded] = useLocalStorage({ key: "svc-rail-folded", defaultValue: false })
@@ -24,16 +27,18 @@ export const Rail = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) 
       </div>
       <div className={styles.groups}>
         {groups.map((group) => (
-          <section key={group.label} aria-label={group.label}>
-            <p className={styles.label}>{group.label}</p>
-            <ul>
+          <div key={group.label}>
+            <p className={styles.label} aria-hidden="true">
+              {group.label}
+            </p>
+            <ul aria-label={group.label}>
               {group.items.map(({ icon: Icon, label, letter, path }) => (
                 <li key={path}>
                   <Tooltip label={isFolded ? `${label} · g ${letter}` : `g ${letter}`} position="right">
                     <Link
                       to={path}
                       className={styles.link}
-                      activeOptions={{ exact: true }}
+                      activeOptions={exactly}
                       aria-current={current?.path === path ? "page" : undefined}
                       aria-label={label}
                     >
@@ -44,7 +49,7 @@ export const Rail = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) 
                 </li>
               ))}
             </ul>
-          </section>
+          </div>
         ))}
       </div>
       <div className={styles.foot}>

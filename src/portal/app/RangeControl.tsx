@@ -1,4 +1,4 @@
-import { Button, Group, Popover, SegmentedControl, Select, Stack, TextInput } from "@mantine/core"
+import { ActionIcon, Button, Group, Popover, SegmentedControl, Select, Stack, TextInput } from "@mantine/core"
 import { useMediaQuery } from "@mantine/hooks"
 import { IconCalendar } from "@tabler/icons-react"
 import { useNavigate, useSearch } from "@tanstack/react-router"
@@ -26,7 +26,7 @@ export const RangeControl = () => {
       ) : (
         <SegmentedControl aria-label="Range" data={names} value={range.text} onChange={setRange} />
       )}
-      <CustomRange range={range} setRange={setRange} />
+      <CustomRange range={range} setRange={setRange} isNarrow={isNarrow === true} />
     </div>
   )
 }
@@ -34,22 +34,27 @@ export const RangeControl = () => {
 interface CustomProps {
   readonly range: Range
   readonly setRange: (text: string) => void
+  readonly isNarrow: boolean
 }
 
-const CustomRange = ({ range, setRange }: CustomProps) => {
+const CustomRange = ({ isNarrow, range, setRange }: CustomProps) => {
   const [isOpen, setOpen] = useState(false)
   const { utc = false } = useSearch({ strict: false })
   const navigate = useNavigate()
+  const variant = range.isRelative ? "default" : "light"
+  const name = range.isRelative ? "Custom" : `${clockText(range.from, utc)} – ${clockText(range.to, utc)}`
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus withinPortal>
+    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus returnFocus withinPortal>
       <Popover.Target>
-        <Button
-          variant={range.isRelative ? "default" : "light"}
-          leftSection={<IconCalendar size={14} />}
-          onClick={() => setOpen(!isOpen)}
-        >
-          {range.isRelative ? "Custom" : `${clockText(range.from, utc)} – ${clockText(range.to, utc)}`}
-        </Button>
+        {isNarrow ? (
+          <ActionIcon variant={variant} size={30} onClick={() => setOpen(!isOpen)} aria-label={`Range: ${name}`}>
+            <IconCalendar size={15} />
+          </ActionIcon>
+        ) : (
+          <Button variant={variant} leftSection={<IconCalendar size={14} />} onClick={() => setOpen(!isOpen)}>
+            {name}
+          </Button>
+        )}
       </Popover.Target>
       <Popover.Dropdown>
         <Stack gap="xs">

@@ -23,9 +23,18 @@ const explained = [
   ["?", "show this"]
 ] as const
 
+/** Letters mean nothing to these fields, which keep the focus after a click. */
+const withoutText = ["checkbox", "radio", "button", "submit"]
+
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) || target.role === "combobox")
+  (target instanceof HTMLInputElement
+    ? !withoutText.includes(target.type)
+    : target.isContentEditable ||
+      ["TEXTAREA", "SELECT"].includes(target.tagName) ||
+      target.role === "combobox" ||
+      // menus find their items by the first letter
+      target.closest("[role=menu],[role=listbox]") !== null)
 
 /** The keys that work on every page. Those of rows are in `DataTable`. */
 export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) => {
@@ -36,7 +45,7 @@ export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup
   const goUntil = useRef(0)
 
   const press = useEffectEvent((event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
     // a dialog has the keyboard for itself
     if (document.querySelector("[role=dialog][aria-modal=true]") !== null) return
     const { key } = event

@@ -1,4 +1,4 @@
-import { type FormEvent, useId, useRef, useState } from "react"
+import { type FormEvent, useEffect, useId, useRef, useState } from "react"
 import { installation } from "../api/installation.ts"
 import { expectSession, signIn } from "../api/session.ts"
 import styles from "./SignIn.module.css"
@@ -9,11 +9,19 @@ const SignIn = ({ ended }: { readonly ended: boolean }) => {
   const input = useRef<HTMLInputElement>(null)
   const [problem, setProblem] = useState("")
   const [isBusy, setBusy] = useState(false)
+  const isKeysAlone = installation.holders_only
+
+  useEffect(() => {
+    document.title = ["Sign in", installation.environment, "svc-runtime"].filter(Boolean).join(" · ")
+  }, [])
 
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     const token = input.current?.value.trim() ?? ""
-    if (token === "") return setProblem("Paste an operator token (op_live_…) or a gateway key.")
+    if (token === "") {
+      input.current?.focus()
+      return setProblem(`Paste ${isKeysAlone ? "" : "an operator token (op_live_…) or "}a gateway key (rk_live_…).`)
+    }
     setBusy(true)
     setProblem("")
     try {
@@ -25,7 +33,6 @@ const SignIn = ({ ended }: { readonly ended: boolean }) => {
     }
   }
 
-  const isKeysAlone = installation.holders_only
   return (
     <main className={styles.page}>
       <form className={styles.card} onSubmit={submit} noValidate>
@@ -65,7 +72,8 @@ const SignIn = ({ ended }: { readonly ended: boolean }) => {
           </a>
         )}
         <p className={styles.hint}>
-          The token is sent once and not stored in this browser. A cookie takes its place for twelve hours.
+          {isKeysAlone ? "The key" : "It"} is sent once and not stored in this browser. A cookie takes its place for
+          twelve hours.
         </p>
       </form>
     </main>
