@@ -41,6 +41,7 @@ import * as ServicesHandlers from "./handlers/services/Services.ts"
 import * as StudioHandlers from "./handlers/services/Studio.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import { HeldKeys } from "./holder/HeldKeys.ts"
+import { HeldSecrets } from "./holder/HeldSecrets.ts"
 import { KeyTests } from "./holder/KeyTests.ts"
 import * as DocsPage from "./http/DocsPage.ts"
 import * as Fallbacks from "./http/Fallbacks.ts"
@@ -121,7 +122,7 @@ export const configuration = Configuration.layer.pipe(
   Layer.provide(Audit.layer)
 )
 
-const holderStores = Layer.mergeAll(HeldKeys.layer, KeyTests.layer).pipe(
+const holderStores = Layer.mergeAll(HeldKeys.layer, HeldSecrets.layer, KeyTests.layer).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       KeyGuardrails.layer,

@@ -1,12 +1,10 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
-import type { HttpServerRequest } from "effect/http"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import * as LimitRaise from "../../policy/LimitRaise.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
 import { toDollars } from "../../policy/Price.ts"
 import * as ConcurrencyLimit from "../../services/ConcurrencyLimit.ts"
 import { Database } from "../../services/Database.ts"
-import * as Secret from "../../state/Secret.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type {
   HeldKey,
@@ -14,18 +12,12 @@ import type {
   HeldModels,
   HeldRequest,
   HeldRequestsQuery,
-  HeldUsageQuery,
-  RotatedKey
+  HeldUsageQuery
 } from "../api/holder/HolderApi.ts"
-import type { KeyHistoryEntry } from "../api/holder/KeyTest.ts"
-import { Key } from "../api/keys/KeysApi.ts"
-import { ControlError, type Refused, type RequestId } from "../api/schema/Errors.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Cursor } from "../api/schema/Fields.ts"
 import { KeyHolder, Operator } from "../api/schema/Security.ts"
 import type { TimeseriesBucket, UsageTotal } from "../api/usage/UsageApi.ts"
-import { Audit, Snapshots } from "../audit/Audit.ts"
-import { replaceSecret } from "../keys/KeyRotation.ts"
-import { columnsOf, keyRows, toKey } from "../keys/KeyRows.ts"
 import { Keys } from "../keys/Keys.ts"
 import { LimitStates } from "../limits/LimitStates.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
@@ -34,8 +26,6 @@ import { Count, computedRows, type StoreFailure, toStoreFailures } from "../stor
 import { Usage } from "../usage/Usage.ts"
 import { UsageEvents } from "../usage/UsageEvents.ts"
 import { UsageSeries } from "../usage/UsageSeries.ts"
-import { asHolder } from "./AsHolder.ts"
-import { readHistory } from "./KeyHistory.ts"
 
 type Failure = StoreFailure | Refused<"not_found">
 type UsageFailure = StoreFailure | Refused<"invalid_usage_query">
@@ -64,15 +54,6 @@ export class HeldKeys extends Context.Service<
       UsageFailure,
       KeyHolder
     >
-    readonly history: Effect.Effect<ReadonlyArray<KeyHistoryEntry>, StoreFailure, KeyHolder>
-    /** Replaces the secret that authenticated the request. */
-    readonly rotate: (
-      graceSeconds: number
-    ) => Effect.Effect<
-      typeof RotatedKey.Type,
-      StoreFailure | Refused<"rotation_forbidden" | "key_revoked">,
-      KeyHolder | RequestId | HttpServerRequest.HttpServerRequest
-    >
   }
 >()("svc/control/HeldKeys") {
   static readonly layer = Layer.suspend(() => Layer.effect(HeldKeys, make))
@@ -85,7 +66,6 @@ const reads = { maxTotal: 2, maxPerCaller: 1, maxWait: "5 seconds" } as const
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
-  const audit = yield* Audit
   const keys = yield* Keys
   const states = yield* LimitStates
   const usage = yield* Usage
@@ -171,41 +151,20 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const rotate = Effect.fn("HeldKeys.rotate")(function* (graceSeconds: number) {
-    const { keyId, secretDigest } = yield* KeyHolder
-    const raw = Secret.mint(Secret.keyPrefix)
-    return yield* audit
-      .mutate(function* ({ write }) {
-        const before = yield* keyRows.first(sql`SELECT ${columnsOf(sql)} FROM api_keys WHERE id = ${keyId}
-          AND key_hash = decode(${secretDigest}, 'hex') FOR UPDATE`)
-        if (before === undefined) return yield* replacedSecret
-        if (before.revoked_at !== null) return yield* revokedKey
-        if (!before.holder_rotation) return yield* forbidden
-        const after = toKey(yield* replaceSecret(write, keyId, raw, graceSeconds))
-        return {
-          result: { ...after, raw_key: raw },
-          auditAction: { target: "key", action: "keys:rotate_by_holder" },
-          targetId: keyId,
-          snapshots: yield* snapshots(toKey(before), after),
-          changes: [{ _tag: "Key", id: keyId }]
-        }
-      })
-      .pipe(asHolder)
-  })
-
   return HeldKeys.of({
     show,
     limits,
     models,
     requests,
-    rotate,
-    history: Effect.flatMap(KeyHolder, ({ keyId }) => readHistory(sql, keyId)),
-    usage: Effect.fn("HeldKeys.usage")(function* ({ interval, ...filter }: HeldUsageQuery) {
+    usage: Effect.fn("HeldKeys.usage")(function* ({ interval, split, ...filter }: HeldUsageQuery) {
       const { keyId } = yield* KeyHolder
       const query = { ...filter, key_id: keyId }
       const read = Effect.all({
         summary: usage.summary(query),
-        buckets: interval === undefined ? Effect.succeed([]) : series.read({ ...query, interval })
+        buckets:
+          interval === undefined
+            ? Effect.succeed([])
+            : series.read({ ...query, interval, ...(split !== undefined && { split }) })
       })
       return yield* oneAtATime(keyId, read.pipe(asCaller(keyId)))
     })
@@ -225,17 +184,6 @@ const busy = ({ whose }: ConcurrencyLimit.ConcurrencyLimitReached): Refused<"sto
   )
 
 const goneKey = new ControlError("not_found", "The key does not exist any more.")
-const revokedKey = new ControlError("key_revoked", "A revoked key cannot be rotated. Ask for another key.")
-const forbidden = new ControlError(
-  "rotation_forbidden",
-  "This key may not be rotated by its holder. Ask an operator to rotate it, or to set holder_rotation."
-)
-const replacedSecret = new ControlError(
-  "rotation_forbidden",
-  "This secret was already replaced by another one. Use the new secret to rotate the key."
-)
-
-const snapshots = Snapshots.of(Key)
 const projectRows = computedRows(Schema.Struct({ name: Schema.String }))
 const priceRows = computedRows(Schema.Struct({ model: Schema.String, input: Count, output: Count }))
 const checkRows = computedRows(Schema.Struct({ id: Schema.String, check: Schema.NullOr(Schema.String) }))

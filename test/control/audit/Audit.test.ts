@@ -454,6 +454,7 @@ const elsewhere = [
   "session.create",
   "session.end",
   "me.rotate",
+  "me.revoke",
   "me.askForRaise"
 ]
 /** They ask with a body, or ask others, and change nothing that operators decide. */

@@ -90,6 +90,9 @@ Metered.suite("The holder's view", (it) => {
       const usage = yield* ok("GET", `${me}/usage?from=today&interval=day`, as(mine))
       assert.deepInclude(at(usage, "summary"), { request_count: 3, success_count: 2, total_tokens: 20 })
       assert.strictEqual(at(usage, "buckets", 0, "summary", "request_count"), 3)
+      const split = yield* ok("GET", `${me}/usage?from=today&interval=day&split=model`, as(mine))
+      assert.strictEqual(at(split, "buckets", 0, "name"), Metered.model)
+      assert.strictEqual((yield* call("GET", `${me}/usage?interval=day&split=key`, as(mine))).status, 422)
 
       const models = yield* ok("GET", `${me}/models`, as(mine))
       assert.deepStrictEqual(models, {
@@ -201,6 +204,25 @@ Metered.suite("The holder's view", (it) => {
           assert.match(String(at(answer.json, "error", "message")), /\.$/)
         }
       }
+    })
+  )
+
+  it.effect("lets a holder revoke a key where an operator allows it, with the current secret alone", () =>
+    Effect.gen(function* () {
+      const key = yield* Metered.newKey({})
+      const revoke = (raw: string) => call("POST", `${me}/revoke`, { authorization: `Bearer ${raw}`, body: {} })
+      assert.deepInclude(refusalOf(yield* revoke(key.raw)), { status: 403, code: "rotation_forbidden" })
+      yield* ok("PATCH", `${admin}/keys/${key.id}`, { body: { holder_rotation: true } })
+      const raw = String(at((yield* rotate(key.raw, { grace_seconds: 60 })).json, "raw_key"))
+      assert.deepInclude(refusalOf(yield* revoke(key.raw)), { status: 403, code: "rotation_forbidden" })
+      const revoked = yield* revoke(raw)
+      assert.strictEqual(revoked.status, 200, revoked.text)
+      assert.notStrictEqual(at(revoked.json, "revoked_at"), null)
+      for (const secret of [key.raw, raw]) assert.strictEqual((yield* revoke(secret)).status, 401)
+      const [event] = [
+        yield* ok("GET", `${admin}/audit-events?target_id=${key.id}&action=keys:revoke_by_holder`)
+      ].flat()
+      assert.deepInclude(event, { actor_token_id: null, target_type: "key" })
     })
   )
 

@@ -93,7 +93,9 @@ export type HeldRequest = typeof HeldRequest.Type
 export const HeldUsageQuery = Schema.Struct({
   ...range,
   model: Schema.optionalKey(Text),
-  interval: Schema.optionalKey(Schema.Literals(["hour", "day"]))
+  interval: Schema.optionalKey(Schema.Literals(["hour", "day"])),
+  /** Splits the buckets by model: the ten with the most requests. */
+  split: Schema.optionalKey(Schema.Literal("model"))
 })
 export type HeldUsageQuery = typeof HeldUsageQuery.Type
 
@@ -119,6 +121,8 @@ export const RotatedKey = Schema.Struct({
   raw_key: Schema.RedactedFromValue(Schema.String),
   previous_key_expires_at: Schema.NullOr(Timestamp)
 })
+
+export const RevokedKey = Schema.Struct({ key_prefix: Schema.String, revoked_at: Schema.NullOr(Timestamp) })
 
 const error = refusals("invalid_usage_query")
 
@@ -160,9 +164,19 @@ export const HolderApi = HttpApiGroup.make("me")
         "Needs `holder_rotation` on the key, which operators set, and the current secret. The replaced secret works for another `grace_seconds` seconds; without a request body it stops working at once."
       )
       .annotateMerge(bodyOptional),
+    HttpApiEndpoint.post("revoke", "/revoke", {
+      payload: Schema.Struct({}),
+      success: RevokedKey,
+      error: refusals("rotation_forbidden", "key_revoked")
+    })
+      .annotate(OpenApi.Summary, "End this key for good")
+      .annotate(
+        OpenApi.Description,
+        "Such as after others saw its secret. Needs `holder_rotation` on the key, and the current secret. The key cannot be enabled again."
+      ),
     HttpApiEndpoint.get("history", "/history", { success: Schema.Array(KeyHistoryEntry) }).annotate(
       OpenApi.Summary,
-      "Show when this key was created, got a new secret, and was disabled or enabled"
+      "Show when this key was created, got a new secret, was disabled, enabled or revoked"
     ),
     HttpApiEndpoint.post("test", "/test", {
       payload: KeyTest,

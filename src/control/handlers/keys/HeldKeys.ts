@@ -4,6 +4,7 @@ import { ControlApi } from "../../api/ControlApi.ts"
 import { KeyHolder } from "../../api/schema/Security.ts"
 import { asHolder } from "../../holder/AsHolder.ts"
 import { HeldKeys } from "../../holder/HeldKeys.ts"
+import { HeldSecrets } from "../../holder/HeldSecrets.ts"
 import { KeyTests } from "../../holder/KeyTests.ts"
 import { KeyGuardrails } from "../../keys/KeyGuardrails.ts"
 import { RaiseRequests } from "../../limits/RaiseRequests.ts"
@@ -13,6 +14,7 @@ export const layer = HttpApiBuilder.group(
   "me",
   Effect.fn(function* (handlers) {
     const held = yield* HeldKeys
+    const secrets = yield* HeldSecrets
     const guardrails = yield* KeyGuardrails
     const tests = yield* KeyTests
     const requests = yield* RaiseRequests
@@ -23,8 +25,9 @@ export const layer = HttpApiBuilder.group(
       models: () => held.models,
       requests: ({ query }) => held.requests(query),
       guardrails: () => Effect.map(guardrails.offered, (offered) => ({ guardrails: offered })),
-      rotate: ({ payload }) => held.rotate(payload?.grace_seconds ?? 0),
-      history: () => held.history,
+      rotate: ({ payload }) => secrets.rotate(payload?.grace_seconds ?? 0),
+      revoke: () => secrets.revoke,
+      history: () => secrets.history,
       test: ({ payload }) => tests.test(payload),
       raiseRequests: () => Effect.flatMap(KeyHolder, ({ keyId }) => requests.ofKey(keyId)),
       askForRaise: ({ payload }) =>
