@@ -26,7 +26,7 @@ export default defineConfig({
     port: 5173,
     proxy: {
       // a navigation is the portal's own; everything else below these paths is the program's
-      "^/admin-ui/(admin|v1|session|live|find|tasks|docs|openapi.json|upstream-ui)": {
+      "^/admin-ui/(admin|v1|readyz|session|live|find|tasks|docs|openapi.json|upstream-ui)": {
         target: program,
         bypass: ({ headers, url }) =>
           headers.accept?.includes("text/html") === true && !url?.startsWith("/admin-ui/docs")

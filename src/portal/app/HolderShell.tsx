@@ -1,20 +1,28 @@
+import type { IconProps } from "@tabler/icons-react"
+import { IconActivity, IconCoin, IconHome, IconKey, IconRocket, IconShieldCheck } from "@tabler/icons-react"
 import { Link, Outlet, useNavigate } from "@tanstack/react-router"
-import { useEffect } from "react"
+import { type ComponentType, useEffect } from "react"
 import { installation } from "../api/installation.ts"
 import { useSession } from "../api/session.ts"
 import styles from "./HolderShell.module.css"
 import { UserMenu } from "./TopBar.tsx"
 
-const pages = [
-  { to: "/my", label: "Home" },
-  { to: "/my/use", label: "Use it" },
-  { to: "/my/models", label: "Models" },
-  { to: "/my/requests", label: "Requests" },
-  { to: "/my/guardrails", label: "Guardrails" },
-  { to: "/my/key", label: "Key" }
-] as const
+interface HolderPage {
+  readonly to: "/my" | `/my/${"use" | "models" | "requests" | "guardrails" | "key"}`
+  readonly label: string
+  readonly icon: ComponentType<IconProps>
+}
 
-/** The pages of whoever holds a key: few words, and nothing of other keys. */
+const pages: ReadonlyArray<HolderPage> = [
+  { to: "/my", label: "Home", icon: IconHome },
+  { to: "/my/use", label: "Use it", icon: IconRocket },
+  { to: "/my/models", label: "Models", icon: IconCoin },
+  { to: "/my/requests", label: "Requests", icon: IconActivity },
+  { to: "/my/guardrails", label: "Guardrails", icon: IconShieldCheck },
+  { to: "/my/key", label: "Key", icon: IconKey }
+]
+
+/** The pages of whoever holds a key: few words, and nothing of other keys. On narrow screens the menu is at the thumb. */
 export const HolderShell = () => {
   const session = useSession()
   const navigate = useNavigate()
@@ -30,13 +38,17 @@ export const HolderShell = () => {
         Skip to the page
       </a>
       <header className={styles.top}>
-        <strong>{who.name}</strong>
+        <span className={styles.mark} aria-hidden="true" />
+        <strong className={styles.name}>
+          <bdi>{who.name}</bdi>
+        </strong>
         {installation.environment !== null && <span className={styles.environment}>{installation.environment}</span>}
         <UserMenu who={who} />
       </header>
       <nav className={styles.tabs} aria-label="Pages">
-        {pages.map(({ label, to }) => (
+        {pages.map(({ icon: Icon, label, to }) => (
           <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }} className={styles.tab}>
+            <Icon size={17} stroke={1.6} aria-hidden={true} />
             {label}
           </Link>
         ))}

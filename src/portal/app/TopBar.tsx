@@ -9,6 +9,8 @@ import { SchemeSwitch } from "./Rail.tsx"
 import { RangeControl } from "./RangeControl.tsx"
 import styles from "./TopBar.module.css"
 
+const isApple = /Mac|iPhone|iPad/.test(navigator.platform)
+
 export const TopBar = ({ who }: { readonly who: SignedIn }) => (
   <header className={styles.bar}>
     <RangeControl />
@@ -19,7 +21,7 @@ export const TopBar = ({ who }: { readonly who: SignedIn }) => (
       className={styles.search}
       variant="default"
       leftSection={<IconSearch size={14} />}
-      rightSection={<Kbd size="xs">⌘K</Kbd>}
+      rightSection={<Kbd size="xs">{isApple ? "⌘K" : "Ctrl K"}</Kbd>}
       onClick={() => spotlight.open()}
     >
       Find
@@ -37,8 +39,12 @@ export const UserMenu = ({ who }: { readonly who: SignedIn }) => (
     </Menu.Target>
     <Menu.Dropdown>
       <div className={styles.who}>
-        <strong>{who.name}</strong>
-        <span>{who.scopes.includes("*") ? "all scopes" : who.scopes.join(", ")}</span>
+        <strong>
+          <bdi>{who.name}</bdi>
+        </strong>
+        {who.kind === "operator_token" && (
+          <span>{who.scopes.includes("*") ? "all scopes" : who.scopes.join(", ")}</span>
+        )}
         <span>
           session ends <When at={who.expires_at} /> unless it is used
         </span>
@@ -47,9 +53,11 @@ export const UserMenu = ({ who }: { readonly who: SignedIn }) => (
         </span>
       </div>
       <Menu.Divider />
-      <Menu.Item component="a" href="/admin-ui/docs" target="_blank">
-        API documentation
-      </Menu.Item>
+      {who.kind === "operator_token" && (
+        <Menu.Item component="a" href="/admin-ui/docs" target="_blank">
+          API documentation
+        </Menu.Item>
+      )}
       <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
     </Menu.Dropdown>
   </Menu>

@@ -1,5 +1,88 @@
+import { Button } from "@mantine/core"
+import { Link } from "@tanstack/react-router"
+import { useMemo, useState } from "react"
+import { useApi } from "../../api/queries.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { Count, Money } from "../../shared/words/Amounts.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { type ModelRow, modelRows } from "./words/modelRows.ts"
+import { useModels } from "./words/useModels.ts"
 
-const MyModelsPage = () => <PageHeader title="Models" />
+const dayMs = 86_400_000
+
+/** Which models the key may call, what they cost, and what the key has used of them. */
+const MyModelsPage = () => {
+  const models = useModels()
+  const [from] = useState(() => {
+    const now = Date.now()
+    return new Date(now - (now % dayMs) - 29 * dayMs).toISOString()
+  })
+  const usage = useApi("/admin-ui/v1/me/usage", { query: { from, interval: "day", split: "model" } })
+  const buckets = usage.data?.buckets
+  const { names, priced } = models
+  const rows = useMemo(() => modelRows(names, priced, buckets ?? []), [names, priced, buckets])
+  return (
+    <>
+      <PageHeader
+        title="Models"
+        actions={<CopyAs address="/admin-ui/v1/me/models" />}
+        lead={
+          models.allowsAll
+            ? "You may call every model that the gateway has. These have a price, or you have used them."
+            : models.patterns.length > 0
+              ? `You may call these, and models whose names begin with ${models.patterns.map((name) => name.slice(0, -1)).join(", ")}.`
+              : "You may call these."
+        }
+      />
+      <Panel query={models.query} height={200} flush>
+        <DataTable
+          name="my-models"
+          label="Models"
+          columns={columns}
+          rows={rows}
+          rowId={({ model }) => model}
+          empty={<Empty>No model has a price here, and you have used none yet.</Empty>}
+        />
+      </Panel>
+    </>
+  )
+}
+
+const columns: ReadonlyArray<Column<ModelRow>> = [
+  { id: "model", header: "Model", cell: ({ model }) => <bdi>{model}</bdi> },
+  {
+    id: "input",
+    header: "Input, per million tokens",
+    numeric: true,
+    main: true,
+    cell: ({ input }) => (input === undefined ? "no price" : <Money usd={input} />)
+  },
+  {
+    id: "output",
+    header: "Output, per million tokens",
+    numeric: true,
+    cell: ({ output }) => (output === undefined ? "no price" : <Money usd={output} />)
+  },
+  { id: "requests", header: "Your requests (30 days)", numeric: true, cell: ({ requests }) => <Count of={requests} /> },
+  { id: "tokens", header: "Tokens", numeric: true, cell: ({ tokens }) => <Count of={tokens} short /> },
+  { id: "spent", header: "Spent", numeric: true, main: true, cell: ({ spent }) => <Money usd={spent} /> },
+  {
+    id: "use",
+    header: "",
+    main: true,
+    cell: ({ model }) => (
+      <Button
+        variant="subtle"
+        renderRoot={(props) => <Link to="/my/use" search={{ model }} {...props} />}
+        aria-label={`Use ${model}`}
+      >
+        Use it
+      </Button>
+    )
+  }
+]
 
 export default MyModelsPage

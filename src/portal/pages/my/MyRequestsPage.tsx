@@ -1,5 +1,81 @@
+import { Button } from "@mantine/core"
+import { Link } from "@tanstack/react-router"
+import { useRange } from "../../address/range.ts"
+import { useTextSearch } from "../../address/search.ts"
+import { addressOf } from "../../api/control.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { DataTable } from "../../shared/table/DataTable.tsx"
+import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import styles from "./My.module.css"
+import { RaiseAnswers } from "./raise/RaiseAnswers.tsx"
+import { columns, filters } from "./requests/columns.tsx"
+import { RequestDetails } from "./requests/RequestDetails.tsx"
+import { ownPath, useOwnRequests } from "./requests/useOwnRequests.ts"
 
-const MyRequestsPage = () => <PageHeader title="Requests" />
+/** The person's own requests: what became of them, and why. */
+const MyRequestsPage = () => {
+  const { change, text } = useTextSearch()
+  const { range } = useRange()
+  const status = text("status")
+  const filter = {
+    from: range.from.toISOString(),
+    // a range that goes on with the time has the requests of this minute too
+    to: range.isRelative ? undefined : range.to.toISOString(),
+    status: status === "success" || status === "failure" ? status : undefined,
+    model: text("model")
+  } as const
+  const list = useOwnRequests(filter)
+  return (
+    <>
+      <PageHeader
+        title="Requests"
+        lead="What you sent, what became of it, and what to do about a refusal."
+        actions={<CopyAs address={addressOf(ownPath, { query: { ...filter, limit: 100 } })} />}
+      />
+      <div className={styles.stack}>
+        <Panel query={list.query} height={320} flush>
+          <DataTable
+            name="my-requests"
+            label="Requests"
+            columns={columns}
+            rows={list.rows}
+            rowId={({ id }) => id}
+            onOpen={({ id }) => change({ open: id })}
+            openId={text("open")}
+            list={list}
+            toolbar={<FilterBar filters={filters} />}
+            empty={
+              <Empty
+                action={
+                  <Button variant="default" renderRoot={(props) => <Link to="/my/use" {...props} />}>
+                    See how to send one
+                  </Button>
+                }
+              >
+                No request in this time matches.
+              </Empty>
+            }
+          />
+        </Panel>
+        <RaiseAnswers most={20} />
+      </div>
+      <DetailDrawer title={() => "Request"}>
+        {(id) => {
+          const request = list.rows.find((row) => row.id === id)
+          if (request !== undefined) return <RequestDetails request={request} />
+          return list.query.isPending ? (
+            <p>Reading your requests …</p>
+          ) : (
+            <p>It is not among the requests that are shown. Choose a longer time, or show more of them.</p>
+          )
+        }}
+      </DetailDrawer>
+    </>
+  )
+}
 
 export default MyRequestsPage

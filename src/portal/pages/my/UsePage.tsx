@@ -1,5 +1,67 @@
+import { Autocomplete } from "@mantine/core"
+import { useState } from "react"
+import { useTextSearch } from "../../address/search.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { Snippets } from "../../shared/snippets/Snippets.tsx"
+import { toolOf } from "../../shared/snippets/tools.ts"
+import styles from "./My.module.css"
+import { Arrivals } from "./use/Arrivals.tsx"
+import { KeyTest } from "./use/KeyTest.tsx"
+import { useModels } from "./words/useModels.ts"
 
-const UsePage = () => <PageHeader title="Use it" />
+/** How to use the key: settings of a tool to copy, a test, and the first request as it arrives. */
+const UsePage = () => {
+  const { change, text } = useTextSearch()
+  const models = useModels()
+  const model = text("model") ?? models.names[0] ?? "any"
+  const tool = toolOf(text("tool"))
+  return (
+    <>
+      <PageHeader title="Use it" lead="Pick your tool, copy its settings, and see your first request arrive." />
+      <div className={styles.stack}>
+        <Panel title="Model" query={models.query} height={36}>
+          <ModelField key={model} names={models.names} model={model} onChosen={(name) => change({ model: name })} />
+        </Panel>
+        <Panel title="Settings">
+          <Snippets model={model} tool={tool.id} onTool={(id) => change({ tool: id })} />
+        </Panel>
+        <Panel title="Does it work?">
+          <KeyTest key={`${tool.id} ${model}`} tool={tool.id} model={model} />
+        </Panel>
+        <Arrivals />
+      </div>
+    </>
+  )
+}
+
+interface FieldProps {
+  readonly names: ReadonlyArray<string>
+  readonly model: string
+  readonly onChosen: (name: string | undefined) => void
+}
+
+/** The address follows once a name is chosen or complete, as each letter would be another model. */
+const ModelField = ({ model, names, onChosen }: FieldProps) => {
+  const [typed, setTyped] = useState(model)
+  const finish = () => {
+    if (typed.trim() !== model) onChosen(typed.trim() || undefined)
+  }
+  return (
+    <Autocomplete
+      aria-label="Model"
+      size="sm"
+      maw={420}
+      maxLength={256}
+      data={[...names]}
+      limit={50}
+      value={typed}
+      onChange={setTyped}
+      onOptionSubmit={onChosen}
+      onBlur={finish}
+      onKeyDown={({ key }) => key === "Enter" && finish()}
+    />
+  )
+}
 
 export default UsePage

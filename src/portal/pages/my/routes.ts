@@ -5,14 +5,14 @@ import { holderLayout } from "../../app/layouts.tsx"
 const home = createRoute({
   getParentRoute: () => holderLayout,
   path: "/",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("measure"),
   component: lazyRouteComponent(() => import("./MyHomePage.tsx"))
 })
 
 const use = createRoute({
   getParentRoute: () => holderLayout,
   path: "use",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("tool", "model"),
   component: lazyRouteComponent(() => import("./UsePage.tsx"))
 })
 
@@ -26,7 +26,7 @@ const models = createRoute({
 const requests = createRoute({
   getParentRoute: () => holderLayout,
   path: "requests",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("model", "status"),
   component: lazyRouteComponent(() => import("./MyRequestsPage.tsx"))
 })
 

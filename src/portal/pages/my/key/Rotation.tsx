@@ -1,0 +1,84 @@
+import { Button, Radio, Stack } from "@mantine/core"
+import { useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { ApiError } from "../../../api/ApiError.ts"
+import { call } from "../../../api/control.ts"
+import { signIn } from "../../../api/session.ts"
+import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { SecretOnce } from "../../../shared/dialogs/SecretOnce.tsx"
+import { Snippets } from "../../../shared/snippets/Snippets.tsx"
+
+const graces = [
+  { seconds: 3_600, label: "One more hour" },
+  { seconds: 86_400, label: "One more day" },
+  { seconds: 0, label: "Not at all: it stops at once, with every program that has it" }
+] as const
+
+/**
+ * Gives the key a new secret. The session lasts as long as the secret that it began with, so the page signs in again
+ * with the new one before anything else is asked: otherwise the secret would vanish with the page.
+ */
+export const Rotation = ({ prefix }: { readonly prefix: string }) => {
+  const client = useQueryClient()
+  const [isOpen, setOpen] = useState(false)
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<ApiError | null>(null)
+  const [grace, setGrace] = useState<number>(graces[0].seconds)
+  const [secret, setSecret] = useState<string>()
+
+  const rotate = async () => {
+    setBusy(true)
+    setError(null)
+    try {
+      await client.cancelQueries()
+      const { raw_key } = await call("POST", "/admin-ui/v1/me/rotate", { body: { grace_seconds: grace } })
+      setSecret(raw_key)
+      setOpen(false)
+      await signIn(raw_key)
+    } catch (cause) {
+      if (cause instanceof ApiError) setError(cause)
+      else throw cause
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  const finish = () => {
+    setSecret(undefined)
+    void client.invalidateQueries()
+  }
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Get a new secret</Button>
+      {isOpen && (
+        <ChangeDialog
+          title="Get a new secret"
+          action="Get a new secret"
+          {...(grace === 0 && { name: prefix })}
+          isBusy={isBusy}
+          error={error}
+          onConfirm={() => void rotate()}
+          onClose={() => setOpen(false)}
+        >
+          <p>Your limits, your models and what you have used stay as they are. The new secret is shown once.</p>
+          <Radio.Group
+            label="How long does the old secret still work?"
+            value={String(grace)}
+            onChange={(value) => setGrace(Number(value))}
+          >
+            <Stack gap={8} mt={6}>
+              {graces.map(({ label, seconds }) => (
+                <Radio key={seconds} value={String(seconds)} label={label} />
+              ))}
+            </Stack>
+          </Radio.Group>
+        </ChangeDialog>
+      )}
+      {secret !== undefined && (
+        <SecretOnce title="Your new secret" secret={secret} onStored={finish}>
+          <Snippets secret={secret} />
+        </SecretOnce>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,89 @@
+import type { ResponseOf } from "../../../api/Endpoints.ts"
+import { useApi } from "../../../api/queries.ts"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import styles from "./RaiseAnswers.module.css"
+import { RaiseButton } from "./RaiseButton.tsx"
+
+type Asked = ResponseOf<"GET", "/admin-ui/v1/me/raise-requests">[number]
+
+const words: Readonly<Record<Asked["state"], readonly [Meaning, string]>> = {
+  open: ["waiting", "waits for an answer"],
+  granted: ["good", "granted"],
+  refused: ["bad", "refused"]
+}
+
+/** The limits as people name them. Amounts of money begin with `$`. */
+const meters: Readonly<Record<NonNullable<Asked["meter"]>, readonly [name: string, unit: string]>> = {
+  rpm_limit: ["requests a minute", ""],
+  tpm_limit: ["tokens a minute", ""],
+  max_requests_per_day: ["requests a day", ""],
+  max_tokens_per_day: ["tokens a day", ""],
+  daily_budget_usd: ["a day", "$"],
+  monthly_budget_usd: ["a month", "$"]
+}
+
+const isMeter = (name: string): name is keyof typeof meters => Object.hasOwn(meters, name)
+
+const limitText = (name: string, amount: number): string => {
+  if (!isMeter(name)) return `${amount.toLocaleString("en-US")} ${name}`
+  const [per, unit] = meters[name]
+  return `${unit}${amount.toLocaleString("en-US")} ${per}`
+}
+
+/** What was asked for, and what the operators answered. */
+export const RaiseAnswers = ({ most = 5 }: { readonly most?: number }) => {
+  const asked = useApi("/admin-ui/v1/me/raise-requests", {}, { refreshMs: 15_000 })
+  const requests = asked.data ?? []
+  return (
+    <Panel
+      title="Raises you asked for"
+      query={asked}
+      height={56}
+      actions={<RaiseButton />}
+      {...(asked.data !== undefined && requests.length === 0 && { empty: <p className={styles.none}>{none}</p> })}
+    >
+      <ul className={styles.list}>
+        {requests.slice(0, most).map((request) => (
+          <Answer key={request.id} request={request} />
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+const none = "If a limit is too low, ask for a higher one. The answer appears here."
+
+const Answer = ({ request }: { readonly request: Asked }) => {
+  const { amount, answer, answered_at, created_at, granted, meter, reason, state } = request
+  const [meaning, word] = words[state]
+  return (
+    <li>
+      <p className={styles.head}>
+        <StatusWord meaning={meaning}>{word}</StatusWord>
+        {meter !== null && <span>{amount === null ? meters[meter][0] : limitText(meter, amount)}</span>}
+        <span className={styles.when}>
+          <When at={answered_at ?? created_at} />
+        </span>
+      </p>
+      <p>
+        You: <bdi>{reason}</bdi>
+      </p>
+      {answer !== null && (
+        <p>
+          Answer: <bdi>{answer}</bdi>
+        </p>
+      )}
+      {granted !== null && (
+        <p>
+          You have{" "}
+          {Object.entries(granted.limits)
+            .map(([name, limit]) => limitText(name, Number(limit)))
+            .join(", ")}
+          , until <When at={granted.until} />.
+        </p>
+      )}
+    </li>
+  )
+}

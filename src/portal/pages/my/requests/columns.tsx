@@ -1,0 +1,57 @@
+import type { Column } from "../../../shared/table/DataTable.tsx"
+import type { Filter } from "../../../shared/table/FilterBar.tsx"
+import { Count, Money } from "../../../shared/words/Amounts.tsx"
+import { durationText } from "../../../shared/words/format.ts"
+import { StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import type { OwnRequest } from "./useOwnRequests.ts"
+
+export const filters: ReadonlyArray<Filter> = [
+  { name: "model", label: "Model" },
+  {
+    name: "status",
+    label: "Outcome",
+    choices: [
+      { value: "success", label: "Succeeded" },
+      { value: "failure", label: "Failed" }
+    ]
+  },
+  {
+    name: "range",
+    label: "Last 24 hours",
+    choices: [
+      { value: "1h", label: "Last hour" },
+      { value: "24h", label: "Last 24 hours" },
+      { value: "7d", label: "Last 7 days" },
+      { value: "30d", label: "Last 30 days" }
+    ]
+  }
+]
+
+export const columns: ReadonlyArray<Column<OwnRequest>> = [
+  { id: "when", header: "When", width: 130, cell: ({ created_at }) => <When at={created_at} /> },
+  {
+    id: "outcome",
+    header: "Outcome",
+    main: true,
+    cell: ({ refusal, status, status_code }) =>
+      status === "success" ? (
+        <StatusWord meaning="good">succeeded</StatusWord>
+      ) : (
+        <>
+          <StatusWord meaning="bad">failed · {status_code}</StatusWord> {refusal?.sentence}
+        </>
+      )
+  },
+  { id: "model", header: "Model", main: true, cell: ({ model, route }) => <bdi>{model ?? route}</bdi> },
+  { id: "tokens", header: "Tokens", numeric: true, cell: ({ total_tokens }) => <Count of={total_tokens} /> },
+  {
+    id: "cost",
+    header: "Cost",
+    numeric: true,
+    main: true,
+    cell: ({ estimated_cost_usd }) => <Money usd={estimated_cost_usd} />
+  },
+  { id: "took", header: "Took", numeric: true, cell: ({ latency_ms }) => durationText(latency_ms) },
+  { id: "client", header: "Program", hidden: true, cell: ({ client }) => client ?? "–" }
+]

@@ -1,0 +1,74 @@
+import { Button } from "@mantine/core"
+import { IconPlayerPlay } from "@tabler/icons-react"
+import type { BodyOf, ResponseOf } from "../../../api/Endpoints.ts"
+import { useApiWrite } from "../../../api/queries.ts"
+import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
+import { StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import { RaiseButton } from "../raise/RaiseButton.tsx"
+import { PlainWords } from "../words/PlainWords.tsx"
+import styles from "./KeyTest.module.css"
+
+type Protocol = NonNullable<BodyOf<"POST", "/admin-ui/v1/me/test">>["protocol"]
+type Result = ResponseOf<"POST", "/admin-ui/v1/me/test">
+
+/** The protocol in which each tool speaks. Those that are not named here chat. */
+const protocols: Readonly<Record<string, Protocol>> = {
+  "anthropic-typescript": "messages",
+  "anthropic-python": "messages",
+  "claude-code": "messages",
+  codex: "responses"
+}
+
+interface Props {
+  readonly tool: string
+  readonly model: string
+}
+
+/** Asks what the gateway would do with a request for one token, and says it in plain words. */
+export const KeyTest = ({ model, tool }: Props) => {
+  const test = useApiWrite("POST", "/admin-ui/v1/me/test", [])
+  const run = () => test.mutate({ body: { protocol: protocols[tool] ?? "chat", model } })
+  return (
+    <div className={styles.test}>
+      <div className={styles.ask}>
+        <Button leftSection={<IconPlayerPlay size={14} />} loading={test.isPending} onClick={run}>
+          Test
+        </Button>
+        <span>
+          Would a request to <bdi>{model}</bdi> get through now? Nothing is sent, and it costs nothing.
+        </span>
+      </div>
+      <div aria-live="polite">
+        {test.error !== null && <ErrorNote error={test.error} />}
+        {test.data !== undefined && !test.isPending && <Outcome result={test.data} />}
+      </div>
+    </div>
+  )
+}
+
+const Outcome = ({ result }: { readonly result: Result }) => {
+  const { allowed, guardrails, meter, resets_at, sentence, what_to_do } = result
+  return (
+    <div className={styles.outcome}>
+      <StatusWord meaning={allowed ? "good" : "bad"}>
+        {allowed ? "It would get through" : "It would be refused"}
+      </StatusWord>
+      <p>
+        {sentence} {allowed ? "Now run it: it appears below." : <PlainWords text={what_to_do} />}
+        {resets_at !== null && (
+          <>
+            {" "}
+            The limit begins anew <When at={resets_at} />.
+          </>
+        )}
+      </p>
+      {guardrails.length > 0 && (
+        <p>
+          Checked on the way: <bdi>{guardrails.join(", ")}</bdi>.
+        </p>
+      )}
+      {!allowed && <RaiseButton meter={meter ?? undefined} />}
+    </div>
+  )
+}

@@ -1,0 +1,135 @@
+import { assert, it } from "@effect/vitest"
+import * as RunningGateway from "../../RunningGateway.ts"
+import { describePortal, type Portal } from "../PortalBrowser.ts"
+
+const hostile = `<img src=x onerror="document.title='owned'"> \u202eevil`
+const until = new Date(Date.now() + 3_600_000).toISOString()
+
+const keyOf = (portal: Portal, settings: object = {}) =>
+  RunningGateway.createKey(portal.gateway, {
+    name: "ada, laptop",
+    owner_email: "ada@example.org",
+    policy: { daily_budget_usd: 5, rpm_limit: 1_000, max_requests_per_day: 3 },
+    ...settings
+  })
+
+const send = (portal: Portal, key: string, model = "any") =>
+  fetch(`${portal.gateway.proxy}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, max_tokens: 5, messages: [{ role: "user", content: "hello" }] })
+  })
+
+const pages = ["/my", "/my/use", "/my/models", "/my/requests", "/my/guardrails", "/my/key"]
+
+describePortal("The pages of a holder", (portal) => {
+  it("say what is left, show a request as it arrives, and why one was refused", async () => {
+    const key = await keyOf(portal)
+    const { page } = await portal.open("/my", { token: key.raw })
+    await page.getByText(/You may spend \$5\.00 more today/).waitFor()
+    await page.getByRole("link", { name: "Use it" }).click()
+    await page.getByText("Codex CLI").click()
+    await page.getByText('wire_api = "responses"').waitFor()
+    assert.match(page.url(), /tool=codex/)
+    await page.getByRole("button", { name: "Test" }).click()
+    await page.getByText("It would get through").waitFor()
+    for (const expected of [200, 200, 200, 429]) assert.strictEqual((await send(portal, key.raw)).status, expected)
+    await page.getByText("It works").first().waitFor()
+    await page.getByRole("button", { name: "Test" }).click()
+    await page.getByText("It would be refused").waitFor()
+
+    await page.getByRole("link", { name: "Requests" }).click()
+    await page.getByRole("row").filter({ hasText: "429" }).click()
+    await page.getByRole("dialog").getByText("This key's requests of this day were used up.").waitFor()
+  })
+
+  it("ask for a raise, and show the answer", async () => {
+    const key = await keyOf(portal)
+    const { page } = await portal.open("/my", { token: key.raw, width: 360 })
+    await page.getByRole("button", { name: "Ask for a raise" }).click()
+    await page.getByLabel("What do you need it for?").fill(hostile)
+    await page.getByRole("button", { name: "Send the request" }).click()
+    await page.getByText("waits for an answer").waitFor()
+    const [request] = [await portal.gateway.operate("GET", `/limits/raise-requests?key_id=${key.id}`)].flat()
+    assert(typeof request === "object" && request !== null && "id" in request)
+    await portal.gateway.operate("POST", `/limits/raise-requests/${request.id}/grant`, {
+      daily_budget_usd: 25,
+      until,
+      reason: "secret of operators",
+      answer: "until tonight"
+    })
+    await page.reload()
+    await page.getByText("until tonight").waitFor()
+    await page.getByText(/You have \$25 a day/).waitFor()
+    await page.getByText(/You may spend \$25\.00 more today/).waitFor()
+    assert.include(await page.locator("main").innerText(), "<img src=x")
+    assert.notInclude(await page.title(), "owned")
+    assert.notInclude(await page.locator("body").innerText(), "secret of operators")
+  })
+
+  it("give a key a new secret that is shown once, and stay signed in", async () => {
+    const key = await keyOf(portal, { holder_rotation: true })
+    const { page } = await portal.open("/my/key", { token: key.raw, ownSession: true })
+    await page.getByRole("button", { name: "Get a new secret" }).click()
+    await page.getByLabel(/Not at all/).check()
+    await page.getByLabel(/Type rk_live_/).fill(key.raw.slice(0, 16))
+    await page.getByRole("dialog").getByRole("button", { name: "Get a new secret" }).click()
+    const secret = await page.getByRole("region", { name: "Secret", exact: true }).innerText()
+    assert.match(secret, /^rk_live_[0-9a-f]{72}$/)
+    await page.getByLabel("I stored it").check()
+    await page.getByRole("button", { name: "Done" }).click()
+    await page.getByText("Its holder gave it a new secret").waitFor()
+    assert.notInclude(await page.content(), secret)
+    const kept = await page.evaluate<string>(
+      "JSON.stringify([localStorage, sessionStorage]) + document.cookie + location"
+    )
+    assert.notInclude(kept, secret)
+    assert.strictEqual((await send(portal, secret)).status, 200)
+    assert.strictEqual((await send(portal, key.raw)).status, 401)
+  })
+
+  it("show nothing of operators or of other keys, and lead back from their pages", async () => {
+    const secret = await keyOf(portal, { name: "secret-name" })
+    await send(portal, secret.raw, "secret-model")
+    const key = await keyOf(portal)
+    const { page } = await portal.open("/my", { token: key.raw })
+    const asked: Array<string> = []
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname))
+    for (const path of ["/keys", "/usage", `/keys/${secret.id}`, "/audit", ...pages]) {
+      await page.goto(`${portal.gateway.control}/admin-ui${path}`)
+      await page.getByRole("heading", { level: 1 }).waitFor()
+      assert.match(page.url(), /\/admin-ui\/my/, path)
+      assert.notMatch(await page.locator("body").innerText(), /secret-|scope|layer|upstream/i)
+    }
+    assert.deepStrictEqual(
+      asked.filter((path) => /^\/admin-ui\/(admin|live|find|tasks)/.test(path)),
+      []
+    )
+  })
+
+  it("say what went wrong, each panel for itself", async () => {
+    const key = await keyOf(portal)
+    const { answer, page } = await portal.open("/my", { token: key.raw })
+    await answer("/v1/me/usage", { status: 500 })
+    await page.reload()
+    await page.getByRole("alert").filter({ hasText: "Something broke." }).waitFor()
+    await page.getByText(/You may spend/).waitFor()
+  })
+
+  for (const scheme of ["light", "dark"] as const) {
+    for (const width of [360, 1280]) {
+      it(`are accessible in ${scheme} colours at ${width} pixels`, async () => {
+        const key = await keyOf(portal, { name: "w".repeat(120) })
+        await send(portal, key.raw)
+        const { axe, page } = await portal.open("/my", { token: key.raw, scheme, width })
+        for (const path of pages) {
+          await page.goto(`${portal.gateway.control}/admin-ui${path}`)
+          await page.getByRole("heading", { level: 1 }).waitFor()
+          await page.locator("[aria-busy=true]").waitFor({ state: "detached" })
+          assert.deepStrictEqual(await axe(), [], path)
+          assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width, path)
+        }
+      })
+    }
+  }
+})

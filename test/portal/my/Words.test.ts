@@ -1,0 +1,160 @@
+import { assert, describe, it } from "@effect/vitest"
+import { testOf, textAfter } from "../../../src/portal/pages/my/guardrails/guardrailTest.ts"
+import { byDayAndModel } from "../../../src/portal/pages/my/home/ownSeries.ts"
+import {
+  headline,
+  limitLabel,
+  type OwnLimit,
+  sharedWith,
+  withinText
+} from "../../../src/portal/pages/my/words/limits.ts"
+import { modelRows } from "../../../src/portal/pages/my/words/modelRows.ts"
+
+const now = Date.parse("2026-11-26T19:00:00Z")
+const hour = 3_600_000
+
+const limit = (over: Partial<OwnLimit>): OwnLimit => ({
+  meter: "daily_budget_usd",
+  unit: "usd",
+  window: "day",
+  scope: "key",
+  scope_id: null,
+  scope_name: "ada",
+  within: null,
+  state: "counted",
+  limit: 5,
+  used: 2.69,
+  reserved: 0,
+  remaining: 2.31,
+  share: 0.538,
+  resets_at: new Date(now + 5 * hour).toISOString(),
+  raised_until: null,
+  forecast: null,
+  ...over
+})
+
+const requests = limit({
+  meter: "max_requests_per_day",
+  unit: "requests",
+  limit: 200,
+  used: 12,
+  remaining: 188,
+  share: 0.06
+})
+
+describe("the sentence that says what is left", () => {
+  const cases: ReadonlyArray<readonly [string, ReadonlyArray<OwnLimit>, string]> = [
+    ["money", [requests, limit({})], "You may spend $2.31 more today (resets in 5 h)."],
+    ["requests", [requests], "You may send 188 more requests today (resets in 5 h)."],
+    ["nothing left", [limit({ remaining: 0 })], "Nothing is left today (resets in 5 h)."],
+    ["no limit", [], "Nothing limits what you may use."],
+    ["an unknown amount", [limit({ remaining: null, used: null })], "How much is left is not known at the moment."],
+    ["one model alone", [limit({ within: "model:m" })], "How much is left is not known at the moment."]
+  ]
+  it.each(cases)("of %s", (_, limits, sentence) => {
+    assert.strictEqual(headline(limits, now), sentence)
+  })
+
+  it("names limits, and those with whom they are shared, without a word of operators", () => {
+    assert.strictEqual(limitLabel(limit({ window: "month" })), "Money this month")
+    assert.strictEqual(withinText("model:gpt-5:mini"), "for the model gpt-5:mini")
+    assert.strictEqual(withinText(null), "")
+    assert.strictEqual(sharedWith("team:blue"), "your team")
+    assert.strictEqual(sharedWith("global"), "everyone")
+  })
+})
+
+type Buckets = Parameters<typeof modelRows>[2]
+type Summary = Buckets[number]["summary"]
+
+const summary = (part: Partial<Summary>): Summary => ({
+  request_count: 0,
+  success_count: 0,
+  failure_count: 0,
+  reported_count: 0,
+  estimated_count: 0,
+  status_only_count: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  total_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  reasoning_tokens: 0,
+  cached_share: null,
+  estimated_cost_usd: 0,
+  total_latency_ms: 0,
+  average_latency_ms: null,
+  fallback_count: 0,
+  fallback_rate: 0,
+  policy_denial_count: 0,
+  rate_limit_denial_count: 0,
+  budget_denial_count: 0,
+  guardrail_block_count: 0,
+  expensive_request_count: 0,
+  unpriced_request_count: 0,
+  ...part
+})
+
+const bucket = (day: number, model: string, spent: number): Buckets[number] => ({
+  bucket: `2026-11-${day}T00:00:00.000Z`,
+  name: model,
+  display_name: model,
+  summary: summary({ estimated_cost_usd: spent, request_count: 1, total_tokens: 10 })
+})
+
+const buckets = [bucket(24, "a.b", 1), bucket(26, "a.b", 2), bucket(26, "c", 5)]
+
+describe("own usage", () => {
+  it("has a point for every day, and the dearest model first", () => {
+    const { points, series } = byDayAndModel(
+      buckets,
+      Date.parse("2026-11-24T00:00:00Z"),
+      Date.parse("2026-11-26T00:00:00Z"),
+      ({ estimated_cost_usd }) => estimated_cost_usd
+    )
+    assert.deepStrictEqual(
+      series.map(({ label }) => label),
+      ["c", "a.b"]
+    )
+    assert.deepStrictEqual(
+      points.map(({ values }) => series.map(({ key }) => values[key])),
+      [
+        [0, 1],
+        [0, 0],
+        [5, 2]
+      ]
+    )
+    // the library of charts takes a dot for a path
+    for (const { key } of series) assert.notInclude(key, ".")
+  })
+
+  it("is beside the price of each model, also of those that were never used or have no price", () => {
+    const price = { model: "d", input_usd_per_million: 1, output_usd_per_million: 2 }
+    assert.deepStrictEqual(
+      modelRows(["d"], [price], buckets).map(({ input, model, requests: count, spent }) => [
+        model,
+        input,
+        count,
+        spent
+      ]),
+      [
+        ["c", undefined, 1, 5],
+        ["a.b", undefined, 2, 3],
+        ["d", 1, 0, 0]
+      ]
+    )
+  })
+})
+
+describe("the bench of guardrails", () => {
+  it("puts a text where guardrails meet it, and finds it there again", () => {
+    const text = "a text with “quotes” and model names"
+    for (const direction of ["sent", "answered", "streamed"] as const) {
+      const { chunks, input } = testOf(direction, text)
+      const tested = { applied_guardrails: [], results: [] }
+      const after =
+        chunks === undefined ? textAfter({ ...tested, input }) : textAfter({ ...tested, sent: [...chunks, ""] })
+      assert.strictEqual(after, text)
+    }
+  })
+})
