@@ -176,7 +176,7 @@ export const HolderApi = HttpApiGroup.make("me")
       ),
     HttpApiEndpoint.get("history", "/history", { success: Schema.Array(KeyHistoryEntry) }).annotate(
       OpenApi.Summary,
-      "Show when this key was created, got a new secret, was disabled, enabled or revoked"
+      "Show what happened to the secret of this key"
     ),
     HttpApiEndpoint.post("test", "/test", {
       payload: KeyTest,
@@ -190,7 +190,7 @@ export const HolderApi = HttpApiGroup.make("me")
       ),
     HttpApiEndpoint.get("raiseRequests", "/raise-requests", { success: Schema.Array(HeldRaiseRequest) }).annotate(
       OpenApi.Summary,
-      "List the newest 50 requests of this key for higher limits, with their answers"
+      "List the newest 50 raises that this key asked for, with the answers"
     ),
     HttpApiEndpoint.post("askForRaise", "/raise-requests", {
       payload: NewRaiseRequest,
