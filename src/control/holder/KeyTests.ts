@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, type Schema } from "effect"
+import { toDollars } from "../../policy/Price.ts"
 import type { KeyTest, KeyTestProtocol, KeyTestResult } from "../api/holder/KeyTest.ts"
 import type { LimitState } from "../api/limits/LimitsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
@@ -31,15 +32,14 @@ const make = Effect.gen(function* () {
 
   const decide = Effect.fnUntraced(function* (keyId: string, { model, protocol }: KeyTest) {
     const { body, path } = requests[protocol](model)
-    const { final_decision, guardrail_plan } = yield* simulator.decide({ key_id: keyId, path, body })
-    if (!final_decision.allowed) {
-      const { check, error_code } = final_decision
+    const { costNanos, result } = yield* simulator.decide({ key_id: keyId, path, body })
+    if (!result.final_decision.allowed) {
+      const { check, error_code } = result.final_decision
       return refused(check, error_code ?? "policy_denied")
     }
-    const full = (yield* states.ofKey(keyId)).find(
-      (limit) => meets(limit, model) && limit.share !== null && limit.share >= 1
-    )
-    return full === undefined ? allowed(guardrail_plan) : usedUp(full)
+    const limits = yield* states.ofKey(keyId)
+    const full = limits.find((limit) => meets(limit, model) && !fits(limit, toDollars(costNanos)))
+    return full === undefined ? allowed(result.guardrail_plan) : usedUp(full)
   })
 
   return KeyTests.of({
@@ -74,6 +74,16 @@ const requests: Requests = {
 
 /** Limits of a route or a model narrow requests of theirs alone. */
 const meets = ({ within }: LimitState, model: string): boolean => within === null || within === `model:${model}`
+
+/**
+ * A request needs room for its cost; of the other limits one request, or a token, is all that it may need. How much is
+ * left of a limit that keys share is not for one holder to find out.
+ */
+const fits = ({ remaining, scope, share, unit }: LimitState, dollars: number): boolean => {
+  if (remaining === null || share === null) return true
+  if (scope !== "key") return share < 1
+  return unit === "usd" ? remaining > 0 && remaining >= dollars : remaining >= 1
+}
 
 const allowed = (guardrails: ReadonlyArray<string>): KeyTestResult => ({
   allowed: true,

@@ -56,7 +56,12 @@ export class PolicySimulator extends Context.Service<
   PolicySimulator,
   {
     /** Decides without an audit event, for what nobody sees but the holder of the key. */
-    readonly decide: (simulation: Simulation) => Effect.Effect<SimulationResult, SimulationRefusal | StoreFailure>
+    readonly decide: (
+      simulation: Simulation
+    ) => Effect.Effect<
+      { readonly result: SimulationResult; readonly costNanos: number },
+      SimulationRefusal | StoreFailure
+    >
     readonly simulate: (
       simulation: Simulation
     ) => Effect.Effect<SimulationResult, SimulationRefusal | StoreFailure, Actor>
@@ -198,7 +203,7 @@ const make = Effect.gen(function* () {
       reasons: denialReasons(effective, request),
       final_decision: refused === undefined ? allowedDecision : refusedDecision(refused)
     }
-    return result
+    return { result, costNanos: request.estimatedCostNanos }
   })
 
   /** Returns the policy of the key, with the changes that the simulation requests. */
@@ -222,7 +227,7 @@ const make = Effect.gen(function* () {
     decide: Effect.fn("PolicySimulator.decide")((input) => toStoreFailures(evaluate(input))),
     simulate: Effect.fn("PolicySimulator.simulate")((input) =>
       audit.mutate(function* () {
-        const result = yield* evaluate(input)
+        const { result } = yield* evaluate(input)
         return {
           result,
           auditAction: { target: "policy", action: "policies:simulate" },

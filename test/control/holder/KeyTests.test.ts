@@ -33,6 +33,18 @@ Metered.suite("The test of a key by its holder", (it) => {
     })
   )
 
+  it.effect("counts what the request would cost at least", () =>
+    Effect.gen(function* () {
+      yield* Metered.priced
+      const key = yield* Metered.newKey({ policy: { daily_budget_usd: 0.005, unpriced_models: "flat" } })
+      assert.deepInclude(yield* test(key, "has-no-price"), {
+        allowed: false,
+        error_code: "budget_exceeded",
+        meter: "daily_budget_usd"
+      })
+    })
+  )
+
   it.effect("names no layer, no other key and no price, and writes no event", () =>
     Effect.gen(function* () {
       const key = yield* Metered.newKey({ team_id: "secret-team" })
