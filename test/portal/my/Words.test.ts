@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { testOf, textAfter } from "../../../src/portal/pages/my/guardrails/guardrailTest.ts"
 import { byDayAndModel } from "../../../src/portal/pages/my/home/ownSeries.ts"
+import { rulesOf } from "../../../src/portal/pages/my/key/rules.ts"
 import {
   headline,
   limitLabel,
@@ -143,6 +144,55 @@ describe("own usage", () => {
         ["d", 1, 0, 0]
       ]
     )
+  })
+})
+
+describe("what a key may do", () => {
+  const open: Parameters<typeof rulesOf>[0] = {
+    deny: false,
+    allowed_routes: null,
+    allowed_models: null,
+    allowed_providers: null,
+    allowed_services: null,
+    allowed_hours_utc: null,
+    allow_streaming: true,
+    allow_tools: true,
+    rpm_limit: null,
+    tpm_limit: null,
+    max_requests_per_day: null,
+    max_tokens_per_day: null,
+    daily_budget_usd: null,
+    monthly_budget_usd: null,
+    max_cost_per_request: null,
+    unpriced_models: "flat",
+    max_input_tokens_per_request: null,
+    max_output_tokens_per_request: null,
+    unused_key_auto_disable_after_days: null,
+    max_request_body_bytes: null,
+    max_response_body_bytes: null,
+    max_stream_duration_seconds: null,
+    max_sse_event_bytes: null,
+    max_tool_call_count: null,
+    max_tool_schema_bytes: null,
+    max_concurrent_requests: null
+  }
+
+  it("is said where something restricts it", () => {
+    assert.deepStrictEqual(rulesOf(open), [["Models", "all"]])
+    assert.deepStrictEqual(rulesOf({ ...open, deny: true }), [["Requests", "none at the moment"]])
+    const narrow = {
+      ...open,
+      allowed_models: ["gpt-5", "claude-*"],
+      allowed_hours_utc: [8, 9],
+      allow_tools: false,
+      max_output_tokens_per_request: 4_096
+    }
+    assert.deepStrictEqual(rulesOf(narrow), [
+      ["Models", "gpt-5, claude-*"],
+      ["When", "at 08:00, 09:00 UTC, an hour each"],
+      ["Tools", "not allowed"],
+      ["Output of one request", "at most 4,096 tokens"]
+    ])
   })
 })
 

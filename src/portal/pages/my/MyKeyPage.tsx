@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router"
 import { useApi } from "../../api/queries.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -9,6 +10,7 @@ import styles from "./key/History.module.css"
 import { History } from "./key/History.tsx"
 import { Revocation } from "./key/Revocation.tsx"
 import { Rotation } from "./key/Rotation.tsx"
+import { rulesOf } from "./key/rules.ts"
 import page from "./My.module.css"
 
 /** The key itself: whose it is, how long it works, and its secret. */
@@ -40,8 +42,18 @@ const MyKeyPage = () => {
               />
             )}
           </Panel>
-          <History />
+          <Panel title="What it may do" query={key} height={190}>
+            {held !== undefined && (
+              <>
+                <Facts facts={rulesOf(held.policy).map(([about, rule]) => [about, <bdi key={about}>{rule}</bdi>])} />
+                <p className={styles.more}>
+                  How much is left of its limits is on <Link to="/my">your home page</Link>.
+                </p>
+              </>
+            )}
+          </Panel>
         </div>
+        <History />
         <Panel title="Its secret" query={key} height={90}>
           {held !== undefined &&
             (held.holder_rotation ? (

@@ -34,7 +34,7 @@ const MyRequestsPage = () => {
       <PageHeader
         title="Requests"
         lead="What you sent, what became of it, and what to do about a refusal."
-        actions={<CopyAs address={addressOf(ownPath, { query: { ...filter, limit: 100 } })} />}
+        actions={<CopyAs address={addressOf<"GET", typeof ownPath>(ownPath, { query: { ...filter, limit: 100 } })} />}
       />
       <div className={styles.stack}>
         <Panel query={list.query} height={320} flush>
