@@ -239,7 +239,9 @@ export const portal = Layer.mergeAll(
     Layer.provide([
       OperationalHandlers.probes,
       SessionHandlers.ofHolders.pipe(Layer.provide(RequestDecoding.layer)),
-      HeldKeysHandlers.layer.pipe(Layer.provide([KeyAuthentication.layer, RequestDecoding.layer]))
+      Layer.merge(HeldKeysHandlers.layer, KeyGuardrailsHandlers.layer).pipe(
+        Layer.provide([KeyAuthentication.layer, RequestDecoding.layer])
+      )
     ])
   ),
   PortalRoutes.layer,

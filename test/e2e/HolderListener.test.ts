@@ -80,6 +80,38 @@ describeWith(installation, { excludeTestServices: true })("The listener for hold
     })
   )
 
+  it.effect("has what the pages of holders ask for, with their cookie", () =>
+    Effect.gen(function* () {
+      const { gateway, key } = yield* Installation
+      const { page } = yield* signIn(gateway.portal, key)
+      for (const view of [
+        "",
+        "/limits",
+        "/usage",
+        "/models",
+        "/requests",
+        "/guardrails",
+        "/history",
+        "/raise-requests"
+      ])
+        assert.strictEqual((yield* ask(gateway.portal, "GET", `/admin-ui/v1/me${view}`, page)).status, 200, view)
+      const asked: ReadonlyArray<readonly [path: string, body: object]> = [
+        ["me/test", { protocol: "chat", model: "m" }],
+        ["me/raise-requests", { reason: "a demo" }],
+        ["guardrails/test", { mode: "pre_call", input: { messages: [] } }]
+      ]
+      for (const [path, body] of asked) {
+        const answer = yield* ask(gateway.portal, "POST", `/admin-ui/v1/${path}`, page, body)
+        assert.strictEqual(answer.status, 200, `${path}: ${answer.text}`)
+        const { "x-svc-csrf": _, ...withoutHeader } = page
+        assert.strictEqual(
+          (yield* ask(gateway.portal, "POST", `/admin-ui/v1/${path}`, withoutHeader, body)).status,
+          403
+        )
+      }
+    })
+  )
+
   it.effect("leads every page to those of holders", () =>
     Effect.gen(function* () {
       const { gateway } = yield* Installation

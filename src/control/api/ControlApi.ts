@@ -83,7 +83,9 @@ type Groups = HttpApiGroup.AddPrefix<
 >
 
 type PortalGroups = HttpApiGroup.AddPrefix<
-  typeof ProbesApi | typeof HolderSessionApi | Authenticated<typeof HolderApi, KeyAuthorization, "/v1">,
+  | typeof ProbesApi
+  | typeof HolderSessionApi
+  | Authenticated<typeof KeyGuardrailsApi | typeof HolderApi, KeyAuthorization, "/v1">,
   "/admin-ui"
 >
 
@@ -145,7 +147,7 @@ const KeyApi = HttpApi.make("key")
   .prefix("/v1")
 
 const HolderOnly = HttpApi.make("holder")
-  .add(HolderApi)
+  .add(KeyGuardrailsApi, HolderApi)
   .middleware(RequestDecoding)
   .middleware(KeyAuthorization)
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
