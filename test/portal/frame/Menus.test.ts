@@ -1,0 +1,62 @@
+import { assert, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { describePortal } from "../PortalBrowser.ts"
+
+const currentOf = (page: Page) => page.locator('nav [aria-current="page"]:visible').allInnerTexts()
+
+describePortal("The menus and the range", (portal) => {
+  it("mark one page, also where a page is below another one", async () => {
+    const { page } = await portal.open("/tasks/board")
+    assert.deepStrictEqual(await currentOf(page), ["Board"])
+    await page.keyboard.press("g")
+    await page.keyboard.press("t")
+    await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor()
+    assert.deepStrictEqual(await currentOf(page), ["Tasks"])
+  })
+
+  it("leave the keys of pages to the keyboard after a click on a range", async () => {
+    const { page } = await portal.open("/keys")
+    await page.getByRole("radiogroup", { name: "Range" }).getByText("7d").click()
+    await page.waitForURL(/range=7d/)
+    await page.keyboard.press("g")
+    await page.keyboard.press("p")
+    await page.getByRole("heading", { name: "Projects", level: 1 }).waitFor()
+    assert.match(page.url(), /range=7d/)
+  })
+
+  it("give the focus back when the custom range is closed", async () => {
+    const { page } = await portal.open("/keys")
+    const custom = page.getByRole("button", { name: "Custom" })
+    await custom.focus()
+    await page.keyboard.press("Enter")
+    await page.getByLabel("From").waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByLabel("From").waitFor({ state: "hidden" })
+    await page.waitForFunction("document.activeElement?.textContent === 'Custom'")
+  })
+
+  it("are at the thumb on a phone, with all pages in a drawer that is accessible", async () => {
+    const { axe, page } = await portal.open("/keys", { width: 360 })
+    assert.deepStrictEqual(await axe(), [])
+    await page.getByRole("button", { name: "More" }).click()
+    await page.getByRole("dialog", { name: "All pages" }).waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), 360)
+    await page.getByRole("dialog").getByRole("link", { name: "Audit" }).click()
+    await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
+  })
+
+  it("forget with the sign-out what the palette remembers", async () => {
+    const { page } = await portal.open("/keys", { ownSession: true })
+    await page.keyboard.press("Control+k")
+    await page.getByPlaceholder("Go to, find an id, do …").fill("Audit")
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
+    const remembered = () => page.evaluate<string | null>("localStorage.getItem('svc-recent')")
+    assert.include(await remembered(), "/audit")
+    await page.getByRole("button", { name: /^Signed in as/ }).click()
+    await page.getByRole("menuitem", { name: "Sign out" }).click()
+    await page.getByRole("heading", { name: "Sign in" }).waitFor()
+    assert.isNull(await remembered())
+  })
+})
