@@ -1,8 +1,9 @@
+import { notifications } from "@mantine/notifications"
 import { Outlet, useLocation, useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
 import { useSession } from "../api/session.ts"
+import { useReconnected } from "../api/useReconnected.ts"
 import { BottomBar } from "./BottomBar.tsx"
-import { ConnectionNotice } from "./ConnectionNotice.tsx"
 import { NotFound } from "./Fallbacks.tsx"
 import { Guarded } from "./Guarded.tsx"
 import { itemAt, menuFor } from "./menu.ts"
@@ -25,6 +26,7 @@ export const OperatorShell = () => {
   useEffect(() => {
     if (instead !== undefined) void navigate({ to: instead, replace: true })
   }, [instead, navigate])
+  useReconnected(() => notifications.show({ message: "The server is back. What was missed is shown now." }))
   const page = itemAt(pathname)
   if (who === undefined || instead !== undefined) return null
   return (
@@ -46,7 +48,6 @@ export const OperatorShell = () => {
       <BottomBar groups={groups} />
       <Palette groups={groups} />
       <Shortcuts groups={groups} />
-      <ConnectionNotice />
     </div>
   )
 }

@@ -1,16 +1,16 @@
-import { notifications } from "@mantine/notifications"
 import { useQueryClient } from "@tanstack/react-query"
-import { useEffect, useRef } from "react"
-import { useLiveState } from "../api/live.ts"
+import { useEffect, useEffectEvent, useRef } from "react"
+import { useLiveState } from "./live.ts"
 
 /** A shorter loss is not worth a word: the connection also begins with one. */
 const noticedMs = 2_000
 
-/** Says that the server is back after it was away, as after a restart, and reads again what could not be read. */
-export const ConnectionNotice = () => {
+/** Calls `onBack` when the server is back after it was away, as after a restart. Everything that is shown is read again. */
+export const useReconnected = (onBack: () => void): void => {
   const state = useLiveState()
   const queries = useQueryClient()
   const lostAt = useRef<number | undefined>(undefined)
+  const say = useEffectEvent(onBack)
   useEffect(() => {
     if (state === "reconnecting") lostAt.current ??= Date.now()
     if (state === "paused" || state === "off") lostAt.current = undefined
@@ -19,7 +19,6 @@ export const ConnectionNotice = () => {
     lostAt.current = undefined
     if (!wasNoticed) return
     void queries.invalidateQueries()
-    notifications.show({ message: "The server is back. What was missed is shown now." })
+    say()
   }, [queries, state])
-  return null
 }
