@@ -9,7 +9,7 @@ describePortal("The first minute", (portal) => {
     const { axe, page } = await portal.open("/")
     await page.getByText("Four steps, and it is in use.").waitFor()
     assert.deepStrictEqual(await axe(), [])
-    await page.getByRole("textbox", { name: "Name" }).fill("ada's laptop")
+    await page.getByLabel("Name").fill("ada's laptop")
     await page.keyboard.press("Enter")
     await eventuallyTrue(async () => gibberish.test(await page.locator("main").innerText()))
     const [secret = ""] = gibberish.exec(await page.locator("main").innerText()) ?? []
@@ -51,7 +51,7 @@ describePortal("The first minute", (portal) => {
     assert.strictEqual((await saved).suggestedFilename(), "usage-by-model.csv")
     await page.getByRole("button", { name: "Views" }).click()
     await page.getByRole("menuitem", { name: "Save this view …" }).click()
-    await page.getByRole("textbox", { name: "Name" }).fill("<b>mine</b>")
+    await page.getByLabel("Name").fill("<b>mine</b>")
     await page.keyboard.press("Enter")
     await page.getByRole("button", { name: "Views" }).click()
     await page.getByRole("menuitem", { name: "Cost by project" }).click()

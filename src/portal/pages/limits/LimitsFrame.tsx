@@ -1,7 +1,7 @@
-import { Button, Tabs, TextInput } from "@mantine/core"
+import { Button, TextInput } from "@mantine/core"
 import { useDebouncedCallback } from "@mantine/hooks"
 import { IconFilter } from "@tabler/icons-react"
-import { useLocation, useNavigate } from "@tanstack/react-router"
+import { Link, useLocation } from "@tanstack/react-router"
 import { type ReactNode, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { addressOf } from "../../api/control.ts"
@@ -11,13 +11,18 @@ import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { OwnerLimits } from "./key/OwnerLimits.tsx"
 import { RaiseLimit } from "./raise/RaiseLimit.tsx"
+import styles from "./state/Limits.module.css"
 import { keyOf, statePath } from "./state/limitStates.ts"
+
+const views = [
+  { path: "/limits", label: "Now" },
+  { path: "/limits/budgets", label: "Budgets" }
+] as const
 
 /** What the pages of limits share: their titles, the drawer of a key, and the form that raises a limit. */
 export const LimitsFrame = ({ children }: { readonly children: ReactNode }) => {
   const { change } = useTextSearch()
   const { pathname } = useLocation()
-  const navigate = useNavigate()
   const mayRaise = useAllowed("policies:update")
   return (
     <>
@@ -31,16 +36,13 @@ export const LimitsFrame = ({ children }: { readonly children: ReactNode }) => {
           </>
         }
       />
-      <Tabs
-        value={pathname.endsWith("/budgets") ? "/limits/budgets" : "/limits"}
-        onChange={(to) => to !== null && void navigate({ to, search: (before) => before })}
-        mb="sm"
-      >
-        <Tabs.List>
-          <Tabs.Tab value="/limits">Now</Tabs.Tab>
-          <Tabs.Tab value="/limits/budgets">Budgets</Tabs.Tab>
-        </Tabs.List>
-      </Tabs>
+      <nav className={styles.tabs} aria-label="Views of limits">
+        {views.map(({ label, path }) => (
+          <Link key={path} to={path} search={true} aria-current={pathname === path ? "page" : undefined}>
+            {label}
+          </Link>
+        ))}
+      </nav>
       {children}
       <DetailDrawer title={(id) => (keyOf(id) === undefined ? "Shared limits" : "Limits of a key")}>
         {(id) => <OwnerLimits id={id} />}

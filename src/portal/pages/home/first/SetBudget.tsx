@@ -40,24 +40,26 @@ export const SetBudget = ({ budget, made, onSet }: Props) => {
       </p>
     )
   return (
-    <form
-      className={styles.row}
-      onSubmit={(event) => {
-        event.preventDefault()
-        setConfirming(true)
-      }}
-    >
-      <NumberInput
-        label="US dollars a day"
-        description={<code>daily_budget_usd</code>}
-        value={amount}
-        onChange={setAmount}
-        min={0}
-        decimalScale={6}
-      />
-      <Button type="submit" disabled={amount === ""}>
-        Set the budget
-      </Button>
+    <>
+      <form
+        className={styles.row}
+        onSubmit={(event) => {
+          event.preventDefault()
+          setConfirming(true)
+        }}
+      >
+        <NumberInput
+          label="US dollars a day"
+          description={<code>daily_budget_usd</code>}
+          value={amount}
+          onChange={setAmount}
+          min={0}
+          decimalScale={6}
+        />
+        <Button type="submit" disabled={amount === ""}>
+          Set the budget
+        </Button>
+      </form>
       {isConfirming && (
         <ChangeDialog
           title="Set a budget"
@@ -76,6 +78,6 @@ export const SetBudget = ({ budget, made, onSet }: Props) => {
           <p>Once it is used up, requests of the key are refused until 00:00 UTC.</p>
         </ChangeDialog>
       )}
-    </form>
+    </>
   )
 }

@@ -29,18 +29,7 @@ export const FreezeKey = ({ id }: { readonly id: string }) => {
         "The key works again."
       ) : (
         <>
-          The key is frozen: its requests are refused.{" "}
-          <Button
-            variant="subtle"
-            onClick={() =>
-              enable.mutate(
-                { params: { id } },
-                { onSuccess: () => notifications.show({ message: "The key works again." }) }
-              )
-            }
-          >
-            Undo
-          </Button>
+          The key is frozen: its requests are refused. <Unfreeze id={id} />
         </>
       )
     })
@@ -71,5 +60,28 @@ export const FreezeKey = ({ id }: { readonly id: string }) => {
         </ChangeDialog>
       )}
     </>
+  )
+}
+
+/** Stands in the message that outlives the drawer. */
+const Unfreeze = ({ id }: { readonly id: string }) => {
+  const enable = useApiWrite("POST", "/admin-ui/admin/keys/:id/enable", stale)
+  return (
+    <Button
+      variant="subtle"
+      disabled={enable.isSuccess}
+      loading={enable.isPending}
+      onClick={() =>
+        enable.mutate(
+          { params: { id } },
+          {
+            onSuccess: () => notifications.show({ message: "The key works again." }),
+            onError: ({ message }) => notifications.show({ color: "red", message })
+          }
+        )
+      }
+    >
+      Undo
+    </Button>
   )
 }

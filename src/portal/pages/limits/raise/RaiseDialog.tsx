@@ -6,8 +6,7 @@ import type { BodyOf } from "../../../api/Endpoints.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
-import { IdLink } from "../../../shared/words/IdLink.tsx"
-import { When } from "../../../shared/words/When.tsx"
+import { clockText } from "../../../shared/words/format.ts"
 import { statePath } from "../state/limitStates.ts"
 import { EndRaise } from "./EndRaise.tsx"
 import { KeySelect } from "./KeySelect.tsx"
@@ -57,11 +56,8 @@ export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
                   autoClose: 15_000,
                   message: (
                     <>
-                      <code>{values.meter}</code> is raised until <When at={String(until)} />.{" "}
-                      <EndRaise keyId={keyId} id={id} />{" "}
-                      <IdLink path="/audit" search={{ target_id: keyId }}>
-                        Audit log
-                      </IdLink>
+                      <code>{values.meter}</code> is raised until {clockText(new Date(String(until)), false)}.{" "}
+                      <EndRaise keyId={keyId} id={id} /> <a href={`/admin-ui/audit?target_id=${keyId}`}>Audit log</a>
                     </>
                   )
                 })

@@ -46,7 +46,7 @@ export const columnsOf = (
     header: "Time",
     sort: "created_at",
     width: 110,
-    cell: (row) => (isLive(row) ? "now" : <When at={row.created_at} />)
+    cell: ({ created_at }) => <When at={created_at} />
   },
   { id: "status", header: "Status", sort: "status_code", main: true, cell: (row) => <Outcome row={row} /> },
   { id: "key", header: "Key", main: true, cell: (row) => text(row.key_name ?? nameOf(row.key_id) ?? row.key_prefix) },

@@ -29,9 +29,9 @@ export const useHold = (onHold: (isHeld: boolean) => void) => {
     props: {
       onPointerEnter: () => change("pointer", true),
       onPointerLeave: () => change("pointer", false),
-      onFocusCapture: () => change("focus", true),
+      onFocusCapture: ({ target }: FocusEvent) => change("focus", isInRows(target)),
       onBlurCapture: ({ currentTarget, relatedTarget }: FocusEvent) =>
-        change("focus", relatedTarget instanceof Node && currentTarget.contains(relatedTarget)),
+        change("focus", currentTarget.contains(relatedTarget) && isInRows(relatedTarget)),
       onScrollCapture: ({ target }: { readonly target: EventTarget }) => {
         if (!(target instanceof Element)) return
         scrolled.current = target
@@ -43,3 +43,5 @@ export const useHold = (onHold: (isHeld: boolean) => void) => {
 
 /** The page may be scrolled so far before its rows count as being read. */
 const farPx = 120
+
+const isInRows = (target: EventTarget | null): boolean => target instanceof Element && target.closest("tbody") !== null
