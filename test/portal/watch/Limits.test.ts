@@ -51,6 +51,26 @@ describePortal("Limits", (portal) => {
       .waitFor()
   })
 
+  it("are granted to a holder who asks, with an answer", async () => {
+    const key = await createKey(portal.gateway, { name: "asking", policy: { daily_budget_usd: 1 } })
+    const asking = await fetch(`${portal.gateway.control}/admin-ui/v1/me/raise-requests`, {
+      method: "POST",
+      headers: { "x-api-key": key.raw, "content-type": "application/json" },
+      body: JSON.stringify({ reason: "a <i>deadline</i>", meter: "daily_budget_usd", amount: 7 })
+    })
+    assert.isTrue(asking.ok)
+    const { page } = await portal.open("/limits/requests?state=open")
+    await page.getByText("a <i>deadline</i>").waitFor()
+    await page.getByRole("button", { name: "Grant …" }).click()
+    const form = page.getByRole("dialog", { name: "Grant a raise" })
+    await form.getByLabel("Answer").fill("until tomorrow")
+    await form.getByRole("button", { name: "Show the difference" }).click()
+    await page.getByText(/daily_budget_usd 1 → 7/).waitFor()
+    await page.getByRole("button", { name: "Grant it" }).click()
+    await page.getByText("It is granted.").waitFor()
+    await page.getByText("Nobody asks for more.").waitFor()
+  })
+
   it("freeze a key, and let it go on", async () => {
     const key = await createKey(portal.gateway, { name: "runaway", policy: { rpm_limit: 5 } })
     await use(portal, key.raw)

@@ -16,7 +16,8 @@ import { keyOf, statePath } from "./state/limitStates.ts"
 
 const views = [
   { path: "/limits", label: "Now" },
-  { path: "/limits/budgets", label: "Budgets" }
+  { path: "/limits/budgets", label: "Budgets" },
+  { path: "/limits/requests", label: "Asked for" }
 ] as const
 
 /** What the pages of limits share: their titles, the drawer of a key, and the form that raises a limit. */

@@ -3,7 +3,7 @@ import { textSearch } from "../../address/search.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 /** `do=raise` opens the form, for a key and a limit if they are known. */
-const search = textSearch("q", "scope", "id", "unit", "do", "key_id", "meter")
+const search = textSearch("q", "scope", "id", "unit", "do", "key_id", "meter", "state")
 
 const now = createRoute({
   getParentRoute: () => operatorLayout,
@@ -19,4 +19,11 @@ const budgets = createRoute({
   component: lazyRouteComponent(() => import("./BudgetsPage.tsx"))
 })
 
-export const limitsRoutes = [now, budgets] as const
+const asked = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/limits/requests",
+  validateSearch: search,
+  component: lazyRouteComponent(() => import("./AskedPage.tsx"))
+})
+
+export const limitsRoutes = [now, budgets, asked] as const

@@ -1,6 +1,11 @@
+import { Button, Menu } from "@mantine/core"
+import { IconDownload } from "@tabler/icons-react"
+import { useRange } from "../../address/range.ts"
 import { addressOf } from "../../api/control.ts"
+import { useAllowed } from "../../api/session.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { RecordExport } from "../../shared/usage/RecordExport.tsx"
 import { useUsageFilter } from "../../shared/usage/useUsageFilter.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { RequestDetail } from "./detail/RequestDetail.tsx"
@@ -12,12 +17,34 @@ import { RequestList } from "./list/RequestList.tsx"
 /** What is asked of the gateway: requests as they end, and all that were recorded. */
 const RequestsPage = () => {
   const filters = useUsageFilter()
+  const { range } = useRange()
+  const mayExport = useAllowed("usage:export")
   return (
     <>
       <PageHeader
         title="Requests"
         lead="What is asked of the gateway, by whom, and what became of it."
-        actions={<CopyAs address={addressOf("/admin-ui/admin/usage/events", { query: { ...filters, limit: 100 } })} />}
+        actions={
+          <>
+            {mayExport && (
+              <Menu position="bottom-end">
+                <Menu.Target>
+                  <Button variant="default" leftSection={<IconDownload size={14} />}>
+                    Export
+                  </Button>
+                </Menu.Target>
+                <Menu.Dropdown>
+                  <RecordExport
+                    filters={filters}
+                    from={range.from.toISOString()}
+                    to={range.isRelative ? undefined : range.to.toISOString()}
+                  />
+                </Menu.Dropdown>
+              </Menu>
+            )}
+            <CopyAs address={addressOf("/admin-ui/admin/usage/events", { query: { ...filters, limit: 100 } })} />
+          </>
+        }
       />
       <div className={styles.stack}>
         <div className={styles.charts}>

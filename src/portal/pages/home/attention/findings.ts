@@ -165,6 +165,25 @@ export const ofQueues = (queues: ReadonlyArray<Queue>): ReadonlyArray<Finding> =
         ]
   })
 
+interface Asked {
+  readonly id: string
+  readonly key_name: string | null
+  readonly key_prefix: string
+  readonly meter: string | null
+  readonly reason: string
+}
+
+/** Holders of keys who wait for an answer. */
+export const ofAsked = (asked: ReadonlyArray<Asked>): ReadonlyArray<Finding> =>
+  asked.map(({ id, key_name, key_prefix, meter, reason }) => ({
+    id: `asked ${id}`,
+    weight: 2,
+    name: key_name ?? key_prefix,
+    sentence: `asks for more${meter === null ? "" : ` ${meter}`}: ${reason}`,
+    path: "/limits/requests",
+    search: { state: "open" }
+  }))
+
 interface System {
   readonly checks: Readonly<Record<string, string>>
   readonly doors: ReadonlyArray<{

@@ -3,7 +3,7 @@ import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { relativeText } from "../../../shared/words/format.ts"
-import { type Finding, ofHealth, ofKeys, ofLimits, ofQueues, ofSystem, ofTraffic, sorted } from "./findings.ts"
+import { type Finding, ofAsked, ofHealth, ofKeys, ofLimits, ofQueues, ofSystem, ofTraffic, sorted } from "./findings.ts"
 import { useAuditFault } from "./useAuditFault.ts"
 
 const minuteMs = 60_000
@@ -44,6 +44,7 @@ export const useFindings = () => {
   const health = useApi("/admin-ui/admin/provider-health/state", {}, often)
   const queues = useTasksApi<Queues>("/queues", {}, { ...often, enabled: mayTasks })
   const counts = useTasksApi<Counts>("/tasks/counts", { since: "15m" }, { ...often, enabled: mayTasks })
+  const asked = useApi("/admin-ui/admin/limits/raise-requests", { query: { state: "open", limit: 20 } }, often)
   const system = useApi("/admin-ui/admin/system", {}, often)
   const audit = useAuditFault()
 
@@ -52,6 +53,7 @@ export const useFindings = () => {
   const index = counts.data?.index
   const findings: ReadonlyArray<Finding> = [
     ...ofLimits(limits.data?.limits ?? [], at),
+    ...ofAsked(asked.data ?? []),
     ...ofKeys(keys.data ?? [], now, at),
     ...unpriced.map(({ model, summary }) => ({
       id: `unpriced ${model}`,
@@ -96,6 +98,7 @@ export const useFindings = () => {
     ["health of upstreams", health],
     ["queues", { ...queues, error: withoutTasks(queues.error), isEnabled: mayTasks }],
     ["the index of tasks", { ...counts, error: withoutTasks(counts.error), isEnabled: mayTasks }],
+    ["what holders ask for", asked],
     ["the servers", system],
     ["the audit log", audit]
   ]
@@ -104,7 +107,7 @@ export const useFindings = () => {
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
-      for (const query of [limits, keys, models, guardrails, traffic, health, queues, counts, system]) {
+      for (const query of [limits, keys, models, guardrails, traffic, health, queues, counts, asked, system]) {
         if (query.error !== null) void query.refetch()
       }
     }

@@ -1,5 +1,5 @@
 import { Button, Group, NumberInput, Select, Skeleton, Stack, Textarea, TextInput } from "@mantine/core"
-import { useState } from "react"
+import { type ReactNode, useState } from "react"
 import type { ApiError, FieldError } from "../../../api/ApiError.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
@@ -20,13 +20,15 @@ interface Props {
   readonly error: ApiError | null
   /** What the server did not accept. */
   readonly fields: ReadonlyArray<FieldError>
-  readonly before: RaiseValues | undefined
+  readonly before: Partial<RaiseValues> | undefined
   readonly meter: string | undefined
+  /** Below the reason: what else the change needs. */
+  readonly extra?: ReactNode
   readonly onSubmit: (values: RaiseValues) => void
   readonly onCancel: () => void
 }
 
-export const RaiseForm = ({ before, error, fields, isLoading, limits, meter, onCancel, onSubmit }: Props) => {
+export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, meter, onCancel, onSubmit }: Props) => {
   const [chosen, setChosen] = useState(before?.meter ?? meter)
   const limit = limits.find((one) => one.meter === chosen) ?? limits[0]
   const [amount, setAmount] = useState<number | string>(before?.amount ?? "")
@@ -94,6 +96,7 @@ export const RaiseForm = ({ before, error, fields, isLoading, limits, meter, onC
           required
           autosize
         />
+        {extra}
         <Group justify="end">
           <Button variant="default" onClick={onCancel}>
             Cancel

@@ -1,7 +1,7 @@
 import { Button, Menu } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
-import { addressOf } from "../../../api/control.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { RecordExport } from "../../../shared/usage/RecordExport.tsx"
 import { saveText } from "../../../shared/words/saveText.ts"
 import { csvOf } from "./tableCsv.ts"
 import type { BreakdownData } from "./useBreakdown.ts"
@@ -15,7 +15,6 @@ interface Props {
 export const ExportMenu = ({ data, whole }: Props) => {
   const mayExport = useAllowed("usage:export")
   const { filters, group, list, range } = data
-  const query = { ...filters, from: range.from.toISOString(), to: range.to.toISOString(), all: "true" as const }
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -33,13 +32,7 @@ export const ExportMenu = ({ data, whole }: Props) => {
         {mayExport && (
           <>
             <Menu.Divider />
-            <Menu.Label>All matching requests, in this range</Menu.Label>
-            <Menu.Item component="a" download href={addressOf("/admin-ui/admin/usage/export.csv", { query })}>
-              as CSV
-            </Menu.Item>
-            <Menu.Item component="a" download href={addressOf("/admin-ui/admin/usage/export.json", { query })}>
-              as JSON
-            </Menu.Item>
+            <RecordExport filters={filters} from={range.from.toISOString()} to={range.to.toISOString()} />
           </>
         )}
       </Menu.Dropdown>

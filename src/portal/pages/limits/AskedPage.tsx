@@ -1,0 +1,111 @@
+import { Button } from "@mantine/core"
+import { useState } from "react"
+import { useTextSearch } from "../../address/search.ts"
+import { useApiList } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { IdLink } from "../../shared/words/IdLink.tsx"
+import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
+import { When } from "../../shared/words/When.tsx"
+import { type Asked, askedPath } from "./asked/asked.ts"
+import { GrantDialog } from "./asked/GrantDialog.tsx"
+import { RefuseDialog } from "./asked/RefuseDialog.tsx"
+import { LimitsFrame } from "./LimitsFrame.tsx"
+
+const states = ["open", "granted", "refused"] as const
+const meanings: Readonly<Record<Asked["state"], Meaning>> = { open: "waiting", granted: "good", refused: "idle" }
+
+const columns: ReadonlyArray<Column<Asked>> = [
+  {
+    id: "key",
+    header: "Key",
+    cell: ({ key_id, key_name, key_prefix }) => <IdLink path={`/keys/${key_id}`}>{key_name ?? key_prefix}</IdLink>
+  },
+  {
+    id: "state",
+    header: "State",
+    main: true,
+    cell: ({ state }) => <StatusWord meaning={meanings[state]}>{state}</StatusWord>
+  },
+  {
+    id: "wanted",
+    header: "Wants",
+    cell: ({ amount, meter }) => (
+      <code>
+        {meter ?? "more"} {amount}
+      </code>
+    )
+  },
+  {
+    id: "reason",
+    header: "Because",
+    main: true,
+    cell: ({ reason }) => <bdi title={reason}>{reason}</bdi>
+  },
+  { id: "owner", header: "Owner", cell: ({ owner_email }) => owner_email ?? "–" },
+  { id: "asked", header: "Asked", cell: ({ created_at }) => <When at={created_at} /> },
+  {
+    id: "answer",
+    header: "Answer",
+    cell: ({ answer, answered_at, granted }) => (
+      <>
+        {granted !== null && (
+          <>
+            until <When at={granted.until} />{" "}
+          </>
+        )}
+        <bdi title={answer ?? undefined}>{answer ?? (answered_at === null ? "–" : "")}</bdi>
+      </>
+    )
+  }
+]
+
+/** What holders of keys ask for. The answer appears at their pages. */
+const AskedPage = () => {
+  const { text } = useTextSearch()
+  const mayAnswer = useAllowed("policies:update")
+  const [granting, setGranting] = useState<Asked>()
+  const [refusing, setRefusing] = useState<Asked>()
+  const list = useApiList(askedPath, {
+    query: { state: states.find((state) => state === text("state")), limit: 100 }
+  })
+  const answers: Column<Asked> = {
+    id: "answers",
+    header: "",
+    main: true,
+    cell: (asked) =>
+      asked.state === "open" && (
+        <>
+          <Button variant="light" onClick={() => setGranting(asked)}>
+            Grant …
+          </Button>{" "}
+          <Button variant="subtle" onClick={() => setRefusing(asked)}>
+            Refuse …
+          </Button>
+        </>
+      )
+  }
+  return (
+    <LimitsFrame>
+      <Panel query={list.query} height={300} flush>
+        <DataTable
+          name="asked"
+          label="What holders ask for"
+          columns={mayAnswer ? [...columns, answers] : columns}
+          rows={list.rows}
+          rowId={({ id }) => id}
+          list={list}
+          toolbar={<FilterBar filters={[{ name: "state", label: "State", choices: states }]} />}
+          empty={<Empty>Nobody asks for more. Holders of keys can do so at their own pages, with a reason.</Empty>}
+        />
+      </Panel>
+      {granting !== undefined && <GrantDialog asked={granting} onClose={() => setGranting(undefined)} />}
+      {refusing !== undefined && <RefuseDialog asked={refusing} onClose={() => setRefusing(undefined)} />}
+    </LimitsFrame>
+  )
+}
+
+export default AskedPage

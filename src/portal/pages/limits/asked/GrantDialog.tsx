@@ -1,0 +1,114 @@
+import { Modal, Textarea } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { useState } from "react"
+import { useApi, useApiWrite } from "../../../api/queries.ts"
+import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
+import { RaiseForm, type RaiseValues } from "../raise/RaiseForm.tsx"
+import { statePath } from "../state/limitStates.ts"
+import { type Asked, askedPath, nameOf } from "./asked.ts"
+
+interface Props {
+  readonly asked: Asked
+  readonly onClose: () => void
+}
+
+const dayMs = 86_400_000
+
+/** Grants what a holder asks for, or another amount: the form, then the difference, then the exception. */
+export const GrantDialog = ({ asked, onClose }: Props) => {
+  const [values, setValues] = useState<RaiseValues>()
+  const [answer, setAnswer] = useState("")
+  const limits = useApi(statePath, { query: { scope: "key", id: asked.key_id, limit: 100 } })
+  const grant = useApiWrite("POST", "/admin-ui/admin/limits/raise-requests/:id/grant", [
+    askedPath,
+    statePath,
+    "/admin-ui/admin/limits/:key_id/raises"
+  ])
+  const own = (limits.data?.limits ?? []).filter(({ scope, within }) => scope === "key" && within === null)
+  const fields = grant.error?.fields ?? []
+
+  if (values === undefined || fields.length > 0)
+    return (
+      <Modal opened onClose={onClose} title="Grant a raise" size="lg">
+        <p>
+          <bdi>{nameOf(asked)}</bdi> asks: <bdi>{asked.reason}</bdi>
+        </p>
+        <RaiseForm
+          limits={own}
+          isLoading={limits.isPending}
+          error={limits.error}
+          fields={fields}
+          before={
+            values ?? {
+              reason: asked.reason,
+              until: new Date(Date.now() + dayMs),
+              ...(asked.meter !== null && { meter: asked.meter }),
+              ...(asked.amount !== null && { amount: asked.amount })
+            }
+          }
+          meter={asked.meter ?? undefined}
+          extra={
+            <Textarea
+              label="Answer"
+              description="The holder reads it. The reason stays in the audit log."
+              value={answer}
+              onChange={({ currentTarget }) => setAnswer(currentTarget.value)}
+              error={fields.find(({ field }) => field === "answer")?.message}
+              autosize
+            />
+          }
+          onSubmit={(next) => {
+            grant.reset()
+            setValues(next)
+          }}
+          onCancel={onClose}
+        />
+      </Modal>
+    )
+  return (
+    <ChangeDialog
+      title="Grant a raise"
+      action="Grant it"
+      isBusy={grant.isPending}
+      error={grant.error}
+      onClose={() => {
+        grant.reset()
+        setValues(undefined)
+      }}
+      onConfirm={() =>
+        grant.mutate(
+          {
+            params: { id: asked.id },
+            body: {
+              [values.meter]: values.amount,
+              until: values.until.toISOString(),
+              reason: values.reason,
+              ...(answer.trim() !== "" && { answer: answer.trim() })
+            }
+          },
+          {
+            onSuccess: () => {
+              notifications.show({ message: "It is granted. The holder sees it, and your answer." })
+              onClose()
+            }
+          }
+        )
+      }
+    >
+      <FieldDiff
+        before={{ [values.meter]: own.find(({ meter }) => meter === values.meter)?.limit }}
+        after={{ [values.meter]: values.amount }}
+      />
+      <p>
+        For <bdi>{nameOf(asked)}</bdi>, until {values.until.toLocaleString("en-GB")}. Then the former limit is back by
+        itself.
+      </p>
+      {answer.trim() !== "" && (
+        <p>
+          Answer: <bdi>{answer}</bdi>
+        </p>
+      )}
+    </ChangeDialog>
+  )
+}
