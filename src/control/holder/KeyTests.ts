@@ -49,11 +49,12 @@ const make = Effect.gen(function* () {
       running.add(keyId)
       return yield* decide(keyId, test).pipe(
         // The path and the key exist. A guardrail that the policy names may not.
-        Effect.catch((error) =>
-          error.code === "store_unavailable" || error.code === "invalid_request"
-            ? Effect.fail(new ControlError(error.code, error.message))
-            : Effect.succeed(refused(null, error.code))
-        ),
+        Effect.catch((error) => {
+          const { code, message } = error
+          if (code === "store_unavailable") return Effect.fail(new ControlError(code, message))
+          if (code === "invalid_request") return Effect.fail(new ControlError(code, message))
+          return Effect.succeed(refused(null, code))
+        }),
         Effect.ensuring(Effect.sync(() => running.delete(keyId)))
       )
     })

@@ -1,5 +1,5 @@
 import { assert } from "@effect/vitest"
-import { Effect, Predicate } from "effect"
+import { Effect, Predicate, type Schema } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { admin, at, call, idOf, ok, refusalOf, suite } from "../Listener.ts"
 
@@ -8,7 +8,7 @@ const layers = `${admin}/policy-layers`
 const newKey = (body: object) =>
   Effect.map(ok("POST", `${admin}/keys`, { body: { owner_type: "individual", ...body } }), (json) => idOf(json, "key"))
 
-const fieldOf = (effective: unknown, field: string) => {
+const fieldOf = (effective: Schema.Json, field: string) => {
   const fields = at(effective, "fields")
   assert(Array.isArray(fields))
   return fields.find((one) => Predicate.hasProperty(one, "field") && one.field === field)

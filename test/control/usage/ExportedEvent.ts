@@ -22,6 +22,8 @@ const event: UsageEvent = {
   status: "success",
   status_code: 200,
   error_code: null,
+  denied_by: null,
+  denied_in_layer: null,
   latency_ms: 12,
   upstream_ms: null,
   first_byte_ms: null,

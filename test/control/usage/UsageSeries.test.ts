@@ -37,7 +37,7 @@ const recordOf = (request: Request, now: number): UsageRecord => ({
   project_id: projects[request.project],
   route: "/v1/responses",
   model: ["a", "b", undefined][request.model],
-  provider: ["upstream", "compat"][request.code % 2] ?? "upstream",
+  provider: request.code % 2 === 0 ? "upstream" : "compat",
   client: ["curl", undefined][request.key],
   status_code: [200, 429, 500][request.code] ?? 200,
   error_code: [undefined, "rate_limit_exceeded", "upstream_error"][request.code],

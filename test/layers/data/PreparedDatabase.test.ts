@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { PGlite } from "@electric-sql/pglite"
+import { PGlite, type PGliteOptions } from "@electric-sql/pglite"
 import * as PreparedDatabase from "../../../layers/postgres/PreparedDatabase.ts"
 
 /** What an installation could depend on. */
-const facts = async (options: Parameters<typeof PGlite.create>[0]) => {
+const facts = async (options: PGliteOptions) => {
   const database = await PGlite.create(options)
   try {
     const rows = async (statement: string) => (await database.query(statement)).rows
