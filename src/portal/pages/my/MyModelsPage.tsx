@@ -71,7 +71,7 @@ const columns: ReadonlyArray<Column<ModelRow>> = [
   { id: "spent", header: "Spent", numeric: true, main: true, cell: ({ spent }) => <Money usd={spent} /> },
   {
     id: "use",
-    header: "",
+    header: "Use",
     main: true,
     cell: ({ model }) => (
       <Button

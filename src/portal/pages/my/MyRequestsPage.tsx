@@ -12,9 +12,10 @@ import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import styles from "./My.module.css"
 import { RaiseAnswers } from "./raise/RaiseAnswers.tsx"
-import { columns, filters } from "./requests/columns.tsx"
+import { columns, filtersOf } from "./requests/columns.tsx"
 import { RequestDetails } from "./requests/RequestDetails.tsx"
 import { ownPath, useOwnRequests } from "./requests/useOwnRequests.ts"
+import { useModels } from "./words/useModels.ts"
 
 /** The person's own requests: what became of them, and why. */
 const MyRequestsPage = () => {
@@ -29,6 +30,10 @@ const MyRequestsPage = () => {
     model: text("model")
   } as const
   const list = useOwnRequests(filter)
+  const models = useModels()
+  const names = [
+    ...new Set([...models.names, ...list.rows.flatMap(({ model }) => model ?? []), ...[text("model") ?? []].flat()])
+  ]
   return (
     <>
       <PageHeader
@@ -47,7 +52,7 @@ const MyRequestsPage = () => {
             onOpen={({ id }) => change({ open: id })}
             openId={text("open")}
             list={list}
-            toolbar={<FilterBar filters={filters} />}
+            toolbar={<FilterBar filters={filtersOf(names)} />}
             empty={
               <Empty
                 action={

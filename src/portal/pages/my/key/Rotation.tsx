@@ -1,6 +1,6 @@
 import { Button, Radio, Stack } from "@mantine/core"
-import { useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
+import { onlineManager, useQueryClient } from "@tanstack/react-query"
+import { useEffect, useState } from "react"
 import { ApiError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import { signIn } from "../../../api/session.ts"
@@ -16,7 +16,8 @@ const graces = [
 
 /**
  * Gives the key a new secret. The session lasts as long as the secret that it began with, so the page signs in again
- * with the new one before anything else is asked: otherwise the secret would vanish with the page.
+ * with the new one. Until the person has stored it nothing else is asked: an answer that the session has ended would
+ * take the secret away with the page.
  */
 export const Rotation = ({ prefix }: { readonly prefix: string }) => {
   const client = useQueryClient()
@@ -26,18 +27,23 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
   const [grace, setGrace] = useState<number>(graces[0].seconds)
   const [secret, setSecret] = useState<string>()
 
+  useEffect(() => () => onlineManager.setOnline(true), [])
+
   const rotate = async () => {
     setBusy(true)
     setError(null)
+    onlineManager.setOnline(false)
     try {
       await client.cancelQueries()
       const { raw_key } = await call("POST", "/admin-ui/v1/me/rotate", { body: { grace_seconds: grace } })
       setSecret(raw_key)
       setOpen(false)
-      await signIn(raw_key)
+      // where that fails, the person signs in with the stored secret
+      await signIn(raw_key).catch(() => {})
     } catch (cause) {
-      if (cause instanceof ApiError) setError(cause)
-      else throw cause
+      onlineManager.setOnline(true)
+      if (!(cause instanceof ApiError)) throw cause
+      setError(cause)
     } finally {
       setBusy(false)
     }
@@ -45,6 +51,7 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
 
   const finish = () => {
     setSecret(undefined)
+    onlineManager.setOnline(true)
     void client.invalidateQueries()
   }
   return (

@@ -6,8 +6,9 @@ import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import type { OwnRequest } from "./useOwnRequests.ts"
 
-export const filters: ReadonlyArray<Filter> = [
-  { name: "model", label: "Model" },
+/** `models`: the names that the API knows by themselves; it compares whole names. */
+export const filtersOf = (models: ReadonlyArray<string>): ReadonlyArray<Filter> => [
+  { name: "model", label: "Model", choices: models },
   {
     name: "status",
     label: "Outcome",

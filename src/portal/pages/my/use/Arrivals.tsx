@@ -10,12 +10,18 @@ import { When } from "../../../shared/words/When.tsx"
 import { PlainWords } from "../words/PlainWords.tsx"
 import styles from "./KeyTest.module.css"
 
-/** Waits for requests of this key that begin after the page was opened, and shows them as they end. */
+const latest = 5
+
+/**
+ * Waits for requests of this key, and shows those that were not there when the page was opened. The clock of the browser
+ * has no part in it, because it may be wrong.
+ */
 export const Arrivals = () => {
-  const [since] = useState(() => new Date().toISOString())
-  const query = { from: since, limit: 5 }
-  const arrived = useApi("/admin-ui/v1/me/requests", { query }, { refreshMs: 2_000 })
-  const rows = arrived.data?.rows ?? []
+  const [before, setBefore] = useState<ReadonlySet<string>>()
+  const arrived = useApi("/admin-ui/v1/me/requests", { query: { limit: latest } }, { refreshMs: 2_000 })
+  const found = arrived.data?.rows ?? []
+  if (before === undefined && arrived.isFetchedAfterMount) setBefore(new Set(found.map(({ id }) => id)))
+  const rows = found.filter(({ id }) => before?.has(id) === false)
   return (
     <Panel title="Your requests since you opened this page" query={arrived} height={24}>
       <div aria-live="polite">

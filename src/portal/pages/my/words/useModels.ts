@@ -1,11 +1,15 @@
+import { useMemo } from "react"
 import { useApi } from "../../../api/queries.ts"
 
 /** The models that the key may call, as far as they have names of their own, and whether others are allowed too. */
 export const useModels = () => {
   const query = useApi("/admin-ui/v1/me/models", {})
-  const { allowed = null, priced = [] } = query.data ?? {}
-  const exact = (allowed ?? []).filter((name) => !name.endsWith("*"))
-  const patterns = (allowed ?? []).filter((name) => name.endsWith("*"))
-  const names = [...new Set([...priced.map(({ model }) => model), ...exact])].sort()
-  return { query, allowsAll: query.data !== undefined && allowed === null, names, patterns, priced }
+  const { data } = query
+  return useMemo(() => {
+    const { allowed = null, priced = [] } = data ?? {}
+    const exact = (allowed ?? []).filter((name) => !name.endsWith("*"))
+    const patterns = (allowed ?? []).filter((name) => name.endsWith("*"))
+    const names = [...new Set([...priced.map(({ model }) => model), ...exact])].sort()
+    return { query, allowsAll: data !== undefined && allowed === null, names, patterns, priced }
+  }, [data, query])
 }
