@@ -49,7 +49,7 @@ const make = Effect.gen(function* () {
       running.add(keyId)
       return yield* decide(keyId, test).pipe(
         // The path and the key exist. A guardrail that the policy names may not.
-        Effect.catch((error) => {
+        Effect.catch((error): Effect.Effect<KeyTestResult, StoreFailure> => {
           const { code, message } = error
           if (code === "store_unavailable") return Effect.fail(new ControlError(code, message))
           if (code === "invalid_request") return Effect.fail(new ControlError(code, message))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { testOf, textAfter } from "../../../src/portal/pages/my/guardrails/guardrailTest.ts"
+import { foundText, testOf, textAfter } from "../../../src/portal/pages/my/guardrails/guardrailTest.ts"
 import { byDayAndModel } from "../../../src/portal/pages/my/home/ownSeries.ts"
 import { rulesOf } from "../../../src/portal/pages/my/key/rules.ts"
 import {
@@ -197,15 +197,17 @@ describe("what a key may do", () => {
 })
 
 describe("the bench of guardrails", () => {
+  it("says what was found", () => {
+    assert.strictEqual(foundText({ email_count: 2, phone_count: 0, ssn_count: 1, note: "x" }), "2 email, 1 ssn")
+    assert.strictEqual(foundText({}), "")
+  })
+
   it("puts a text where guardrails meet it, and finds it there again", () => {
     const text = "a text with “quotes” and model names"
     for (const direction of ["sent", "answered", "streamed"] as const) {
       const { chunks, input } = testOf(direction, text)
-      const tested = { applied_guardrails: [], results: [] }
-      const after =
-        chunks === undefined
-          ? textAfter({ ...tested, ...(input !== undefined && { input }) })
-          : textAfter({ ...tested, sent: [...chunks, ""] })
+      const result = chunks === undefined ? { ...(input !== undefined && { input }) } : { sent: [...chunks, ""] }
+      const after = textAfter({ applied_guardrails: [], results: [], ...result })
       assert.strictEqual(after, text)
     }
   })

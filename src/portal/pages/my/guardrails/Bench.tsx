@@ -5,9 +5,10 @@ import { useApiWrite } from "../../../api/queries.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { CodeBlock } from "../../../shared/words/CodeBlock.tsx"
+import { durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Bench.module.css"
-import { type Direction, testOf, textAfter } from "./guardrailTest.ts"
+import { actionWords, type Direction, foundText, testOf, textAfter } from "./guardrailTest.ts"
 
 const example = "My card is 4111 1111 1111 1111. Write to ada@example.org."
 const mostCharacters = 12_000
@@ -96,10 +97,17 @@ const Outcome = ({ tested, text }: OutcomeProps) => {
       </p>
       {after !== text && after !== "" && <CodeBlock label="The text after the guardrails" text={after} />}
       <ul className={styles.results}>
-        {results.map(({ action, guardrail_name, latency_ms, reason }) => (
+        {results.map(({ action, guardrail_name, latency_ms, metadata, reason }) => (
           <li key={`${guardrail_name} ${action} ${reason}`}>
-            <bdi>{guardrail_name}</bdi>: {action}
-            {reason !== null && <> – {reason}</>} ({latency_ms} ms)
+            <bdi>{guardrail_name}</bdi> {actionWords[action] ?? action}
+            {foundText(metadata) !== "" && <>: {foundText(metadata)}</>}
+            {reason !== null && (
+              <>
+                {" "}
+                (<bdi>{reason}</bdi>)
+              </>
+            )}
+            , in {durationText(latency_ms)}
           </li>
         ))}
       </ul>

@@ -30,3 +30,21 @@ const contentIn = (value: unknown): string => {
     .map(([name, part]) => (name === "content" && typeof part === "string" ? part : contentIn(part)))
     .join("")
 }
+
+/** What a guardrail does to a text, as the end of a sentence that begins with its name. */
+export const actionWords: Readonly<Record<string, string>> = {
+  allow: "lets it pass",
+  modify: "changes it",
+  block: "blocks it",
+  error: "failed"
+}
+
+/** What was found, of what guardrails say beside their decision: `{"email_count": 1}` is "1 email". */
+export const foundText = (metadata: Readonly<Record<string, unknown>>): string =>
+  Object.entries(metadata)
+    .flatMap(([name, count]) =>
+      name.endsWith("_count") && typeof count === "number" && count > 0
+        ? [`${count} ${name.slice(0, -"_count".length).replaceAll("_", " ")}`]
+        : []
+    )
+    .join(", ")
