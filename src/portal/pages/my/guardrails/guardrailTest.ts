@@ -36,7 +36,7 @@ export const actionWords: Readonly<Record<string, string>> = {
   allow: "lets it pass",
   modify: "changes it",
   block: "blocks it",
-  error: "failed"
+  warn: "warns of it"
 }
 
 /** What was found, of what guardrails say beside their decision: `{"email_count": 1}` is "1 email". */
