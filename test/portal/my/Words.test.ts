@@ -4,6 +4,7 @@ import { byDayAndModel } from "../../../src/portal/pages/my/home/ownSeries.ts"
 import { rulesOf } from "../../../src/portal/pages/my/key/rules.ts"
 import {
   headline,
+  inOrder,
   limitLabel,
   type OwnLimit,
   sharedWith,
@@ -54,6 +55,11 @@ describe("the sentence that says what is left", () => {
   ]
   it.each(cases)("of %s", (_, limits, sentence) => {
     assert.strictEqual(headline(limits, now), sentence)
+  })
+
+  it("has the limits in an order of their own", () => {
+    const ofModel = limit({ within: "model:m" })
+    assert.deepStrictEqual(inOrder([ofModel, requests, limit({})]), [limit({}), requests, ofModel])
   })
 
   it("names limits, and those with whom they are shared, without a word of operators", () => {

@@ -71,7 +71,7 @@ const columns: ReadonlyArray<Column<ModelRow>> = [
   { id: "spent", header: "Spent", numeric: true, main: true, cell: ({ spent }) => <Money usd={spent} /> },
   {
     id: "use",
-    header: "Use",
+    header: "Use it",
     main: true,
     cell: ({ model }) => (
       <Button
@@ -79,7 +79,7 @@ const columns: ReadonlyArray<Column<ModelRow>> = [
         renderRoot={(props) => <Link to="/my/use" search={{ model }} {...props} />}
         aria-label={`Use ${model}`}
       >
-        Use it
+        Use
       </Button>
     )
   }

@@ -43,11 +43,11 @@ export const Snippets = ({ model = "any", onTool, secret, tool }: Props) => {
       )}
       {current.note !== undefined && <p className={styles.hint}>{current.note}</p>}
       {current.parts(place).map((part) => (
-        <section key={part.label} className={styles.part} aria-label={part.label}>
+        <div key={part.label} className={styles.part}>
           <h3>{part.label}</h3>
           {part.hint !== undefined && <p className={styles.hint}>{part.hint}</p>}
           <CodeBlock text={part.text} label={part.label} />
-        </section>
+        </div>
       ))}
     </div>
   )

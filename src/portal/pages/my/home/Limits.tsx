@@ -7,6 +7,7 @@ import { When } from "../../../shared/words/When.tsx"
 import {
   amountText,
   headline,
+  inOrder,
   limitLabel,
   type OwnLimit,
   type SharedLimit,
@@ -19,7 +20,7 @@ import styles from "./Limits.module.css"
 export const Limits = () => {
   const limits = useApi("/admin-ui/v1/me/limits", {}, { refreshMs: 5_000 })
   const now = useNow(10_000)
-  const own = limits.data?.limits ?? []
+  const own = inOrder(limits.data?.limits ?? [])
   const shared = limits.data?.shared ?? []
   return (
     <Panel query={limits} height={150}>
@@ -57,7 +58,13 @@ const OwnMeter = ({ limit }: { readonly limit: OwnLimit }) => {
         />
       )}
       <p className={styles.note}>
-        resets <When at={limit.resets_at} />
+        {limit.window === "minute" ? (
+          "begins anew every minute"
+        ) : (
+          <>
+            resets <When at={limit.resets_at} />
+          </>
+        )}
         {limit.forecast !== null && limit.window !== "minute" && (limit.remaining ?? 0) > 0 && (
           <span className={styles.warning}>
             {" "}

@@ -29,7 +29,10 @@ export const byDayAndModel = (
     days.set(at, values)
     totals.set(model, (totals.get(model) ?? 0) + measure(summary))
   }
-  const models = [...totals].sort(([, a], [, b]) => b - a).map(([model]) => model)
+  const models = [...totals]
+    .filter(([, total]) => total > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([model]) => model)
   const keyOf = new Map(models.map((model, place) => [model, `m${place}`]))
   return {
     series: models.map((model) => ({ key: keyOf.get(model) ?? model, label: model })),

@@ -1,8 +1,10 @@
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { countText } from "../../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
+import { amountText, type MeterName, type OwnLimit } from "../words/limits.ts"
 import styles from "./RaiseAnswers.module.css"
 import { RaiseButton } from "./RaiseButton.tsx"
 
@@ -14,22 +16,27 @@ const words: Readonly<Record<Asked["state"], readonly [Meaning, string]>> = {
   refused: ["bad", "refused"]
 }
 
-/** The limits as people name them. Amounts of money begin with `$`. */
-const meters: Readonly<Record<NonNullable<Asked["meter"]>, readonly [name: string, unit: string]>> = {
-  rpm_limit: ["requests a minute", ""],
-  tpm_limit: ["tokens a minute", ""],
-  max_requests_per_day: ["requests a day", ""],
-  max_tokens_per_day: ["tokens a day", ""],
-  daily_budget_usd: ["a day", "$"],
-  monthly_budget_usd: ["a month", "$"]
+/** The limits as people name them. */
+const meters: Readonly<Record<MeterName, readonly [name: string, unit: OwnLimit["unit"]]>> = {
+  rpm_limit: ["requests a minute", "requests"],
+  tpm_limit: ["tokens a minute", "tokens"],
+  max_requests_per_day: ["requests a day", "requests"],
+  max_tokens_per_day: ["tokens a day", "tokens"],
+  daily_budget_usd: ["a day", "usd"],
+  monthly_budget_usd: ["a month", "usd"]
 }
 
 const isMeter = (name: string): name is keyof typeof meters => Object.hasOwn(meters, name)
 
 const limitText = (name: string, amount: number): string => {
-  if (!isMeter(name)) return `${amount.toLocaleString("en-US")} ${name}`
+  if (!isMeter(name)) return `${countText(amount)} ${name}`
   const [per, unit] = meters[name]
-  return `${unit}${amount.toLocaleString("en-US")} ${per}`
+  return `${amountText(unit, amount)} ${per}`
+}
+
+const limitName = (meter: MeterName): string => {
+  const [per, unit] = meters[meter]
+  return unit === "usd" ? `money ${per}` : per
 }
 
 /** What was asked for, and what the operators answered. */
@@ -62,7 +69,7 @@ const Answer = ({ request }: { readonly request: Asked }) => {
     <li>
       <p className={styles.head}>
         <StatusWord meaning={meaning}>{word}</StatusWord>
-        {meter !== null && <span>{amount === null ? meters[meter][0] : limitText(meter, amount)}</span>}
+        {meter !== null && <span>{amount === null ? limitName(meter) : limitText(meter, amount)}</span>}
         <span className={styles.when}>
           <When at={answered_at ?? created_at} />
         </span>
@@ -80,8 +87,9 @@ const Answer = ({ request }: { readonly request: Asked }) => {
           You have{" "}
           {Object.entries(granted.limits)
             .map(([name, limit]) => limitText(name, Number(limit)))
-            .join(", ")}
-          , until <When at={granted.until} />.
+            .join(", ")}{" "}
+          (ends <When at={granted.until} />
+          ).
         </p>
       )}
     </li>

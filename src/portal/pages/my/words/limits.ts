@@ -55,6 +55,15 @@ export const mainLimit = (limits: ReadonlyArray<OwnLimit>): OwnLimit | undefined
     .map((meter) => limits.find((limit) => limit.meter === meter && limit.within === null))
     .find((limit) => limit !== undefined && limit.remaining !== null)
 
+/** The limits in an order that stays while they are used. The API has the nearest to its maximum first. */
+export const inOrder = (limits: ReadonlyArray<OwnLimit>): ReadonlyArray<OwnLimit> =>
+  limits.toSorted(
+    (a, b) =>
+      Number(a.within !== null) - Number(b.within !== null) ||
+      (a.within ?? "").localeCompare(b.within ?? "") ||
+      order.indexOf(a.meter) - order.indexOf(b.meter)
+  )
+
 const verbs = { usd: "spend", tokens: "use", requests: "send" } as const
 
 /** "You may spend $2.31 more today (resets in 5 h)." */
