@@ -10,20 +10,21 @@ const rightToLeft = "\u202Egpj.exe\u202C"
 const ran = (page: Page) => page.evaluate<boolean>("window.ran === true")
 
 describePortal("An attacker", (portal) => {
-  let evil: Server
+  let evil: Server | undefined
   let evilOrigin = ""
 
   beforeAll(async () => {
-    evil = createServer((request, response) => {
+    const server = createServer((request, response) => {
       response.setHeader("content-type", "text/html")
       const target = new URL(request.url ?? "/", "http://evil").searchParams.get("frame")
       response.end(`<!doctype html><title>evil</title>${target === null ? "" : `<iframe src="${target}"></iframe>`}`)
     })
-    await new Promise<void>((listening) => evil.listen(0, "127.0.0.1", listening))
+    evil = server
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
     // the same host on another port: browsers send it the cookies of this one, too
-    evilOrigin = `http://127.0.0.1:${portOf(evil.address())}`
+    evilOrigin = `http://127.0.0.1:${portOf(server.address())}`
   })
-  afterAll(() => evil.close())
+  afterAll(() => void evil?.close())
 
   it("can frame no page", async () => {
     const { page, problems } = await portal.open("/")

@@ -47,8 +47,9 @@ const scriptText = (facts: InstallationFacts): string =>
 const hex = (character: string): string => character.charCodeAt(0).toString(16).padStart(4, "0")
 
 /** What is shown in a checkout in which the portal was not built. */
-export const notBuilt = plainPage(
-  503,
-  "The portal is not built yet",
-  `<p>Run <code>npm run build:portal</code>, and restart the program. The <a href="/admin-ui/docs">documentation of the API</a> is there already.</p>`
-)
+export const notBuilt = () =>
+  plainPage(
+    503,
+    "The portal is not built yet",
+    `<p>Run <code>npm run build:portal</code>, and restart the program. The <a href="/admin-ui/docs">documentation of the API</a> is there already.</p>`
+  )

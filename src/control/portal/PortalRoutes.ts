@@ -24,7 +24,7 @@ export const pages = HttpRouter.middleware(
     const factsFor = yield* InstallationFacts.make
     const page = (request: HttpServerRequest.HttpServerRequest) =>
       Option.match(files, {
-        onNone: () => Effect.succeed(PortalPage.notBuilt),
+        onNone: () => Effect.sync(PortalPage.notBuilt),
         onSome: (portal) => Effect.map(factsFor(request), (facts) => PortalPage.respond(portal.page, facts))
       })
     return (httpEffect) =>

@@ -45,14 +45,14 @@ export const layer = HttpRouter.use(
       )
       if (Option.isSome(session)) return yield* enter(session.value)
       if (Option.isSome(link)) yield* link.value.giveBack
-      return noSession
+      return noSession()
     })
 
     /** Whoever opens a used link again is usually signed in by it. The portal finds out. */
     const refuse = Effect.fnUntraced(function* (reason: keyof typeof refusals) {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       const isKnown = sessionCandidates(headers["cookie"], cookieOf(origin, listener).name).length > 0
-      return reason === "used" && isKnown ? toPortal : refusals[reason]
+      return reason === "used" && isKnown ? toPortal : refusals[reason]()
     })
 
     const opened = Effect.gen(function* () {
@@ -108,21 +108,25 @@ const confirmation = (code: string) =>
 const otherwise = `<p>Sign in <a href="${portalPath}">with an operator token</a>, or restart svc-runtime in a terminal: it prints a new link.</p>`
 
 const refusals = {
-  used: plainPage(
-    410,
-    "This link has been used",
-    `<p>It signs in once. If it was not you who used it, rotate the operator token: that ends the session.</p>${otherwise}`
-  ),
-  expired: plainPage(410, "This link has expired", `<p>It signs in within a minute of the start.</p>${otherwise}`),
-  unknown: plainPage(
-    404,
-    "This link is not known",
-    `<p>It belongs to an earlier start of svc-runtime, or is incomplete.</p>${otherwise}`
-  )
+  used: () =>
+    plainPage(
+      410,
+      "This link has been used",
+      `<p>It signs in once. If it was not you who used it, rotate the operator token: that ends the session.</p>${otherwise}`
+    ),
+  expired: () =>
+    plainPage(410, "This link has expired", `<p>It signs in within a minute of the start.</p>${otherwise}`),
+  unknown: () =>
+    plainPage(
+      404,
+      "This link is not known",
+      `<p>It belongs to an earlier start of svc-runtime, or is incomplete.</p>${otherwise}`
+    )
 }
 
-const noSession = plainPage(
-  503,
-  "Nobody could be signed in",
-  `<p>The database cannot be used, or no operator token with all scopes is active. Open the link again within its minute.</p>${otherwise}`
-)
+const noSession = () =>
+  plainPage(
+    503,
+    "Nobody could be signed in",
+    `<p>The database cannot be used, or no operator token with all scopes is active. Open the link again within its minute.</p>${otherwise}`
+  )
