@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import type { HttpRouter } from "effect/http"
+import * as WatchedBroker from "../../src/control/system/WatchedBroker.ts"
 import type { Redis } from "../../src/services/Redis.ts"
 import * as LiveQueues from "../../src/status/queues/LiveQueues.ts"
 import * as EventStream from "../../src/status/stream/EventStream.ts"
@@ -16,7 +17,7 @@ export interface OperatedTasks {
   readonly program: Layer.Layer<never, unknown, Redis>
   /** The control listener serves these routes to operators. */
   readonly routes: Layer.Layer<never, unknown, HttpRouter.HttpRouter | Redis>
-  /** Lets operators find tasks by their ids. */
+  /** Lets operators find tasks by their ids, and see whether the broker can be reached. */
   readonly sources: Layer.Layer<never, unknown, Redis>
   /** Ends the event streams of the listener when it closes. */
   readonly drainFirst: Layer.Layer<never, unknown, Redis>
@@ -37,7 +38,7 @@ export const make = (
         ? Messaging.layer(tasks, settings).pipe(Layer.provide(Status.all(tasks, settings)), withServices)
         : withServices(LiveQueues.layer(tasks.runtime)),
     routes: withServices(Status.routes()),
-    sources: withServices(TaskSources.layer),
+    sources: withServices(Layer.merge(TaskSources.layer, WatchedBroker.layer)),
     drainFirst: withServices(EventStream.drainFirst)
   }
 }

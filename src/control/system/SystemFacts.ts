@@ -7,6 +7,7 @@ import { Redis } from "../../services/Redis.ts"
 import type { System } from "../api/SystemApi.ts"
 import { InstallationOfEnvironment } from "../portal/InstallationFacts.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { WatchedBroker } from "./WatchedBroker.ts"
 
 type Door = System["doors"][number]
 
@@ -35,6 +36,7 @@ const make = Effect.gen(function* () {
   const lifecycle = yield* Lifecycle
   const readiness = yield* Readiness
   const own = yield* OwnProcess
+  const broker = yield* WatchedBroker
   const { environment, version } = yield* InstallationOfEnvironment
 
   const processes = RunningProcesses.list.pipe(
@@ -59,8 +61,9 @@ const make = Effect.gen(function* () {
   return SystemFacts.of({
     show: Effect.gen(function* () {
       const { checks, dependencies = [], status } = yield* readiness
+      const watched = [...dependencies, ...Option.toArray(yield* broker)]
       const doors = own.doors.map((door): Door => {
-        const found = dependencies.find(({ name }) => name === door.door)
+        const found = watched.find(({ name }) => name === door.door)
         return { ...door, reachable: found?.up ?? null, since: found?.since ?? null }
       })
       return {

@@ -1,13 +1,16 @@
 import { assert, layer as describeWith } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
+import * as BrokerMemory from "../../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
 import * as ControlApp from "../../../src/control/ControlApp.ts"
 import { OwnProcess } from "../../../src/control/system/SystemFacts.ts"
+import * as WatchedBroker from "../../../src/control/system/WatchedBroker.ts"
 import { Lifecycle } from "../../../src/process/Lifecycle.ts"
 import * as RunningProcesses from "../../../src/process/RunningProcesses.ts"
 import { Redis } from "../../../src/services/Redis.ts"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
+import { eventually } from "../../Eventually.ts"
 import { admin, at, layer, ok } from "../Listener.ts"
 
 const identity = { role: "gateway", version: "1.2.3", host: "one", pid: 7 }
@@ -80,6 +83,19 @@ describeWith(processes)("The processes of an installation", (it) => {
       const kept = yield* redis.command("HGETALL", redis.key("processes"))
       assert.notInclude(JSON.stringify(kept), "killed")
       assert.include(JSON.stringify(kept), "newer")
+    })
+  )
+})
+
+describeWith(WatchedBroker.layer.pipe(Layer.provide(BrokerMemory.layer())))("The connection to the broker", (it) => {
+  it.live("is known with the time since when it is there", () =>
+    Effect.gen(function* () {
+      const state = yield* eventually(
+        Effect.flatten(WatchedBroker.WatchedBroker),
+        Option.exists(({ up }) => up)
+      )
+      assert.strictEqual(Option.map(state, ({ name }) => name).pipe(Option.getOrNull), "broker")
+      assert.deepStrictEqual(yield* Effect.flatten(WatchedBroker.WatchedBroker), state)
     })
   )
 })
