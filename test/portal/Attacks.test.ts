@@ -28,7 +28,7 @@ describePortal("An attacker", (portal) => {
 
   it("can frame no page", async () => {
     const { page, problems } = await portal.open("/")
-    problems.expect(/frame-ancestors|net::ERR_BLOCKED_BY_RESPONSE/)
+    problems.expect(/frame-ancestors|net::ERR_BLOCKED_BY_RESPONSE|^404 GET \/admin-ui\/session\/link/)
     for (const path of ["/admin-ui/", "/admin-ui/keys", "/admin-ui/docs", "/admin-ui/session/link?code=x"]) {
       await page.goto(`${evilOrigin}/?frame=${encodeURIComponent(portal.gateway.control + path)}`)
       await page.waitForLoadState("load")
@@ -84,18 +84,22 @@ describePortal("An attacker", (portal) => {
       name,
       policy: { unpriced_models: "flat" }
     })
-    const { page } = await portal.open("/keys")
+    const { page, problems } = await portal.open("/keys")
+    problems.expect(/^400 GET \/admin-ui\/find/)
     await page.getByText("<img src=x onerror=").first().waitFor()
     assert.isFalse(await ran(page))
     await page.keyboard.press("Control+k")
     await page.keyboard.type("<script>window.ran=true</script>")
-    await page.getByText(/^No such id among|^Type the name|^Looking/).waitFor()
+    await page
+      .getByText(/No such id|characters|Type the name/)
+      .first()
+      .waitFor()
     assert.isFalse(await ran(page))
   })
 
   it("runs nothing in the page, because the policy forbids it", async () => {
     const { page, problems } = await portal.open("/settings")
-    problems.expect(/Content Security Policy/)
+    problems.expect(/Content Security Policy|^csp /)
     await page.evaluate(`(() => {
       const script = document.createElement("script")
       script.textContent = "window.ran = true"

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
+import { eventuallyTrue } from "./EventuallyTrue.ts"
 import { describePortal } from "./PortalBrowser.ts"
 
 const assets = fileURLToPath(new URL("../../dist/portal/assets/", import.meta.url))
@@ -39,8 +40,14 @@ describePortal("What the portal loads", (portal) => {
   it("is at most 500 kB until the home page is there", async () => {
     const { page } = await portal.open("/settings")
     const total = loadedBy(page)
-    await page.goto(`${portal.gateway.control}/admin-ui/`, { waitUntil: "networkidle" }).catch(() => {})
+    await page.goto(`${portal.gateway.control}/admin-ui/`)
     await page.getByRole("heading", { level: 1 }).waitFor()
+    let [last, unchanged] = [0, 0]
+    await eventuallyTrue(async () => {
+      unchanged = total() === last ? unchanged + 1 : 0
+      last = total()
+      return unchanged > 20
+    })
     assert.isAbove(total(), 90 * kB)
     assert.isAtMost(total(), 500 * kB)
   })
