@@ -47,7 +47,7 @@ const make = Effect.gen(function* () {
   /** Rows with the columns at, name, status_code and the summands. */
   const groupedSums = Effect.fnUntraced(function* (query: TimeseriesQuery, { minutesUntil, until }: SummedUsage) {
     const { interval = "hour", split } = query
-    const source = split === undefined ? "all" : sourceOf(split)
+    const source = sourceOf(split)
     if (interval !== "minute") {
       const range = yield* groups.divide(query, until, interval)
       return groups.rows(query, range, source, inOverview.includes(source) ? "overview" : "keys")
@@ -102,7 +102,7 @@ const make = Effect.gen(function* () {
   /** Rows with the columns at, name, status_code, measure, bucket and count. */
   const durations = Effect.fnUntraced(function* (query: TimeseriesQuery, { minutesUntil }: SummedUsage) {
     const { interval = "hour" } = query
-    const source = query.split === undefined ? "all" : sourceOf(query.split)
+    const source = sourceOf(query.split)
     if (!isMinuteSource(source)) return yield* noSuchQuantiles
     const sums = minuteSumsFor(query, source)
     const range = UsageSql.rangeOf(query)
@@ -195,12 +195,13 @@ const make = Effect.gen(function* () {
   const read = Effect.fn("UsageSeries.read")(function* (query: TimeseriesQuery) {
     const bounded = query.interval === "minute" ? yield* withinMinuteSums(query) : query
     yield* validateRange(bounded)
+    const wanted = wantedQuantiles(query.quantiles)
+    if (wanted.length > 0 && !isMinuteSource(sourceOf(query.split))) return yield* noSuchQuantiles
     return yield* toStoreFailures(
       runBounded((sums) =>
         Effect.gen(function* () {
           const rows = yield* readSums(bounded, sums)
           const names = [...new Set(rows.map(({ name }) => name))]
-          const wanted = wantedQuantiles(query.quantiles)
           const found = wanted.length === 0 || names.length === 0 ? [] : yield* readQuantiles(bounded, sums, names)
           const quantiles = Map.groupBy(found, ({ at, name }) => placeOf(at, name))
           return rows.map(
@@ -229,7 +230,8 @@ interface MinuteSums {
 
 type Source = Dimension | "all"
 
-const sourceOf = (split: SeriesSplit): Source => (split === "status" || split === "code" ? "all" : split)
+const sourceOf = (split: SeriesSplit | undefined): Source =>
+  split === undefined || split === "status" || split === "code" ? "all" : split
 
 const isMinuteSource = (source: Source): source is MinuteDimension => Object.hasOwn(minuteLabels, source)
 
