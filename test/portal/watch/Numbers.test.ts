@@ -1,12 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  ofKeys,
-  ofLimits,
-  ofQueues,
-  ofSystem,
-  ofTraffic,
-  sorted
-} from "../../../src/portal/pages/home/attention/findings.ts"
+import { ofKeys, ofLimits, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
+import { ofQueues, ofSystem, ofTraffic } from "../../../src/portal/pages/home/attention/serverFindings.ts"
 import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
 import { filled } from "../../../src/portal/shared/usage/buckets.ts"

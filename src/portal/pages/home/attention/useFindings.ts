@@ -3,7 +3,8 @@ import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { relativeText } from "../../../shared/words/format.ts"
-import { type Finding, ofAsked, ofHealth, ofKeys, ofLimits, ofQueues, ofSystem, ofTraffic, sorted } from "./findings.ts"
+import { type Finding, ofAsked, ofKeys, ofLimits, sorted } from "./findings.ts"
+import { ofHealth, ofQueues, ofSystem, ofTraffic } from "./serverFindings.ts"
 import { useAuditFault } from "./useAuditFault.ts"
 
 const minuteMs = 60_000
