@@ -7,9 +7,11 @@ const againMs = 2_000
 /** All that is known of a request: its record, how it was decided, and what the gateway did. */
 export const useRequest = (id: string) => {
   const event = useApi(eventsPath, { query: { request_id: id, limit: 1 } })
-  const bundle = useApi("/admin-ui/admin/debug-bundles/:request_id", { params: { request_id: id } })
-  const explanation = useApi("/admin-ui/admin/policy/explain/:request_id", { params: { request_id: id } })
   const row = event.data?.rows[0]
+  // without a record there is nothing to explain
+  const enabled = row !== undefined
+  const bundle = useApi("/admin-ui/admin/debug-bundles/:request_id", { params: { request_id: id } }, { enabled })
+  const explanation = useApi("/admin-ui/admin/policy/explain/:request_id", { params: { request_id: id } }, { enabled })
   const isEarly = event.data !== undefined && row === undefined
   useApi(eventsPath, { query: { request_id: id, limit: 1 } }, { enabled: isEarly, refreshMs: againMs })
   return { event, row, bundle, explanation, isEarly }
