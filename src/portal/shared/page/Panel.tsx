@@ -40,7 +40,7 @@ export const Panel = ({ actions, children, empty, flush = false, height = 120, n
   const id = useId()
   const isLoading = query?.isPending === true
   const content = isLoading ? (
-    <Skeleton height={height} aria-label="Loading" />
+    <Skeleton height={height} />
   ) : query?.error && query.data === undefined ? null : (
     (empty ?? children)
   )

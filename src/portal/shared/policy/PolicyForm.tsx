@@ -21,7 +21,7 @@ interface Props {
 export const PolicyForm = ({ before, errors = [], onChange, only = () => true, prefix = "policy", values }: Props) => {
   const described = usePolicyFields()
   if (described.error !== null) return <ErrorNote error={described.error} onRetry={() => void described.refetch()} />
-  if (described.data === undefined) return <Skeleton height={320} aria-label="Loading" />
+  if (described.data === undefined) return <Skeleton height={320} />
   return (
     <div className={styles.form}>
       {groupsOf(described.data.fields.filter(only)).map(({ fields, label }) => (

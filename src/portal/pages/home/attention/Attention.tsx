@@ -27,7 +27,7 @@ export const Attention = () => {
       flush
     >
       {isPending && findings.length === 0 ? (
-        <Skeleton height={200} aria-label="Loading" />
+        <Skeleton height={200} />
       ) : findings.length === 0 ? (
         <p className={styles.note}>Nothing needs you: no budget ends early, no key expires, and nothing fails.</p>
       ) : (

@@ -30,7 +30,7 @@ export const RequestDetail = ({ id, wide = false }: Props) => {
         page looks again by itself.
       </p>
     )
-  if (row === undefined) return <Skeleton height={480} aria-label="Loading" />
+  if (row === undefined) return <Skeleton height={480} />
   return (
     <div className={styles.stack}>
       <RequestSentence row={row} request={request} />

@@ -33,7 +33,7 @@ export const UsageControls = ({ data: { group, measure, other } }: { readonly da
         onChange={(value) => change({ measure: value ?? undefined })}
         w={200}
       />
-      <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus withinPortal>
+      <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus withinPortal withRoles={false}>
         <Popover.Target>
           <div>
             <Select
