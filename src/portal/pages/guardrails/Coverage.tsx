@@ -85,7 +85,9 @@ const keyColumns: ReadonlyArray<Column<OwnKey>> = [
   {
     id: "key",
     header: "Key",
-    cell: ({ id, key_prefix, name }) => <PathLink path={`/keys/${encodeURIComponent(id)}`}>{name ?? key_prefix}</PathLink>
+    cell: ({ id, key_prefix, name }) => (
+      <PathLink path={`/keys/${encodeURIComponent(id)}`}>{name ?? key_prefix}</PathLink>
+    )
   },
   { id: "prefix", header: "Prefix", cell: ({ key_prefix }) => <code>{key_prefix}</code> },
   { id: "selection", header: "Selection", main: true, cell: ({ selection }) => <code>{selection}</code> }

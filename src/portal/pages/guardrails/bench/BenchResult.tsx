@@ -3,6 +3,7 @@ import { Facts } from "../../../shared/words/Facts.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { ActionWord } from "../words.tsx"
 import { align } from "./align.ts"
+import styles from "./Bench.module.css"
 import { chunksOf, contentOf } from "./chunks.ts"
 import { Marked } from "./Marked.tsx"
 import { StreamPieces } from "./StreamPieces.tsx"
@@ -91,7 +92,7 @@ const Results = ({ results }: { readonly results: Part["results"] }) => (
       <p key={mode}>
         <ActionWord action={action} /> {durationText(latency_ms)}
         {reason !== null && <bdi> · {reason}</bdi>}
-        {Object.keys(metadata).length > 0 && <code> {JSON.stringify(metadata)}</code>}
+        {Object.keys(metadata).length > 0 && <code className={styles.metadata}> {JSON.stringify(metadata)}</code>}
       </p>
     ))}
   </>

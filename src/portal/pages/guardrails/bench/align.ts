@@ -4,8 +4,8 @@ export interface Segment {
   readonly after: string
 }
 
-/** Placeholders, words, blanks and single signs. */
-const token = /\[[A-Z][A-Z0-9_]*\]|[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu
+/** Placeholders, words and addresses, blanks, and single signs. */
+const token = /\[[A-Z][A-Z0-9_]*\]|[\p{L}\p{N}_](?:[\p{L}\p{N}_@.+/-]*[\p{L}\p{N}_])?|\s+|[^\p{L}\p{N}_\s]/gu
 /** The table of the comparison has this many cells at most. Longer texts are compared from both ends alone. */
 const mostCells = 4_000_000
 

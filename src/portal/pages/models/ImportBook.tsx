@@ -1,0 +1,119 @@
+import { Alert, Button, Group, Modal, Stack } from "@mantine/core"
+import { useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { call } from "../../api/control.ts"
+import { useApi } from "../../api/queries.ts"
+import { tell } from "../../shared/change/useConfirm.tsx"
+import { useSubmit } from "../../shared/change/useSubmit.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { countText } from "../../shared/words/format.ts"
+import { StatusWord } from "../../shared/words/StatusWord.tsx"
+import { type BookPrice, pairText, priceText } from "./prices.ts"
+
+const path = "/admin-ui/admin/model-prices/book"
+
+/** The price book as a difference from what is stored. Only what is chosen is imported, or nothing. */
+export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
+  const book = useApi(path, {})
+  const client = useQueryClient()
+  const { error, isBusy, submit } = useSubmit<unknown>()
+  const differing = (book.data?.prices ?? []).filter(({ status }) => status !== "same")
+  // what an operator has set, or covers with a pattern, is imported only if somebody asks for it
+  const safe = new Set(
+    differing.filter(({ covered_by, status }) => status === "new" && covered_by === null).map(({ model }) => model)
+  )
+  const [chosen, setChosen] = useState<ReadonlySet<string>>()
+  const selected = chosen ?? safe
+  const confirm = async () => {
+    if (book.data === undefined) return
+    const { base_hash } = book.data
+    const count = selected.size
+    const done = await submit(
+      () => call("POST", "/admin-ui/admin/model-prices/import", { body: { base_hash, models: [...selected] } }),
+      { refresh: true }
+    )
+    if (done === undefined) {
+      await book.refetch()
+      return
+    }
+    onClose()
+    tell({ done: `${countText(count)} prices are imported.`, audit: { type: "model_price", id: "" } }, () =>
+      client.invalidateQueries()
+    )
+  }
+  const sources = book.data?.vendors ?? []
+  return (
+    <Modal opened onClose={onClose} title="Import the price book" size="xl">
+      <Stack gap="sm">
+        <p>
+          Public prices of {sources.map(({ as_of, vendor }) => `${vendor} (${as_of})`).join(", ")}. Check them against
+          your contract: what differs from it is yours to set.
+        </p>
+        <Panel query={book} height={300} flush>
+          <DataTable
+            name="price-book"
+            label="Prices of the book that differ from the stored ones"
+            columns={columns}
+            rows={differing}
+            rowId={({ model }) => model}
+            selected={selected}
+            onSelect={setChosen}
+            toolbar={
+              <span>
+                {selected.size} of {differing.length} chosen
+              </span>
+            }
+            empty={<Empty>The stored prices are those of the book.</Empty>}
+          />
+        </Panel>
+        {error !== null && (
+          <>
+            <ErrorNote error={error} />
+            {error.status === 409 && (
+              <Alert color="yellow">
+                Somebody changed prices meanwhile. Above is the difference from what they are now; look at it again.
+              </Alert>
+            )}
+          </>
+        )}
+        <Group justify="end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button onClick={() => void confirm()} loading={isBusy} disabled={selected.size === 0}>
+            Import {selected.size} prices
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}
+
+const columns: ReadonlyArray<Column<BookPrice>> = [
+  { id: "model", header: "Model", cell: ({ model }) => <bdi>{model}</bdi> },
+  {
+    id: "status",
+    header: "Status",
+    main: true,
+    cell: ({ covered_by, status }) => (
+      <Group gap={4} wrap="nowrap">
+        <StatusWord meaning={status === "new" ? "good" : "warning"}>{status}</StatusWord>
+        {covered_by !== null && <span>priced by {covered_by} now</span>}
+      </Group>
+    )
+  },
+  { id: "price", header: "$ per million, in / out", main: true, cell: (price) => pairText(price) },
+  {
+    id: "changes",
+    header: "Changes",
+    cell: ({ changes, status }) =>
+      status === "new"
+        ? "–"
+        : changes.map(({ field, from, to }) => `${field} ${priceText(from)} → ${priceText(to)}`).join("; ")
+  },
+  { id: "note", header: "Note", cell: ({ note }) => note ?? "–" },
+  { id: "vendor", header: "Vendor", hidden: true, cell: ({ vendor }) => vendor }
+]

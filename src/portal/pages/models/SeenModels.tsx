@@ -1,0 +1,147 @@
+import { Button, Group } from "@mantine/core"
+import { useTextSearch } from "../../address/search.ts"
+import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { Count, Money } from "../../shared/words/Amounts.tsx"
+import { durationText, moneyText, percentText } from "../../shared/words/format.ts"
+import { StatusWord } from "../../shared/words/StatusWord.tsx"
+import { pairText, type SeenModel } from "./prices.ts"
+
+const sorts = ["requests", "cost", "tokens"] as const
+
+/** The models of recent requests. Those without a price show what they cost, and what they should have cost. */
+export const SeenModels = () => {
+  const { change, text } = useTextSearch()
+  const mayChange = useAllowed("settings:update")
+  const priced =
+    text("priced") === "true" || text("priced") === "false" ? (text("priced") as "true" | "false") : undefined
+  const sort_by = sorts.find((one) => one === text("sort_by"))
+  const seen = useApi("/admin-ui/admin/models", { query: { priced, sort_by, limit: 500 } })
+  const word = (text("q") ?? "").toLowerCase()
+  const rows = (seen.data?.models ?? []).filter(({ model }) => model.toLowerCase().includes(word))
+  return (
+    <Panel query={seen} height={320} flush>
+      <DataTable
+        name="models"
+        label="Models"
+        columns={columnsOf(mayChange ? (model) => change({ do: "price", model }) : undefined)}
+        rows={rows}
+        rowId={({ model }) => model}
+        sorting={{ by: sort_by ?? "requests", onSort: (by) => change({ sort_by: by }) }}
+        toolbar={
+          <>
+            <FilterBar
+              filters={[
+                { name: "q", label: "Model" },
+                {
+                  name: "priced",
+                  label: "With or without a price",
+                  choices: [
+                    { value: "false", label: "Without a price" },
+                    { value: "true", label: "With a price" }
+                  ]
+                }
+              ]}
+            />
+            {seen.data?.has_more === true && <span>There are more than the 500 models with the most requests.</span>}
+          </>
+        }
+        empty={<Empty>No model matches among the requests of the last 30 days.</Empty>}
+      />
+    </Panel>
+  )
+}
+
+const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArray<Column<SeenModel>> => [
+  { id: "model", header: "Model", cell: ({ model }) => <bdi>{model}</bdi> },
+  {
+    id: "price",
+    header: "$ per million, in / out",
+    main: true,
+    cell: ({ book_price, model, price }) =>
+      price !== null ? (
+        <span>
+          {pairText(price)} {price.model !== model && <code>{price.model}</code>}
+        </span>
+      ) : (
+        <Group gap={6} wrap="nowrap">
+          <StatusWord meaning="warning">no price</StatusWord>
+          {book_price !== null && <span>book: {pairText(book_price)}</span>}
+        </Group>
+      )
+  },
+  {
+    id: "requests",
+    header: "Requests",
+    numeric: true,
+    sort: "requests",
+    main: true,
+    cell: ({ summary }) => <Count of={summary.request_count} short />
+  },
+  {
+    id: "tokens",
+    header: "Tokens",
+    numeric: true,
+    sort: "tokens",
+    cell: ({ summary }) => <Count of={summary.total_tokens} short />
+  },
+  {
+    id: "cost",
+    header: "Charged",
+    numeric: true,
+    sort: "cost",
+    main: true,
+    cell: ({ summary }) => <Money usd={summary.estimated_cost_usd} />
+  },
+  {
+    id: "book",
+    header: "By the book",
+    numeric: true,
+    cell: ({ at_book_price_usd, summary }) =>
+      at_book_price_usd === null
+        ? "–"
+        : `${moneyText(at_book_price_usd)} (${signed(at_book_price_usd - summary.estimated_cost_usd)})`
+  },
+  {
+    id: "cached",
+    header: "From cache",
+    numeric: true,
+    cell: ({ summary }) => (summary.cached_share === null ? "–" : percentText(summary.cached_share, 1))
+  },
+  {
+    id: "errors",
+    header: "Failures",
+    numeric: true,
+    cell: ({ summary }) => percentText(summary.failure_count, summary.request_count)
+  },
+  {
+    id: "latency",
+    header: "Mean time",
+    numeric: true,
+    cell: ({ summary }) => (summary.average_latency_ms === null ? "–" : durationText(summary.average_latency_ms))
+  },
+  ...(onPrice === undefined
+    ? []
+    : [
+        {
+          id: "action",
+          header: "Price",
+          cell: ({ model, price }: SeenModel) =>
+            model === "other" || model === "unknown" ? null : (
+              <Button
+                variant="subtle"
+                onClick={() => onPrice(price?.model ?? model)}
+                aria-label={`Set the price of ${model}`}
+              >
+                {price === null ? "Set" : "Change"}
+              </Button>
+            )
+        }
+      ])
+]
+
+const signed = (difference: number): string => (difference >= 0 ? `+${moneyText(difference)}` : moneyText(difference))

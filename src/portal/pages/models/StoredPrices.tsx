@@ -1,0 +1,121 @@
+import { Button, Group } from "@mantine/core"
+import { useTextSearch } from "../../address/search.ts"
+import { call } from "../../api/control.ts"
+import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
+import { When } from "../../shared/words/When.tsx"
+import { type ModelPrice, priceFields, pricesOf, priceText } from "./prices.ts"
+
+/** The prices that were set. A pattern prices all models whose names begin like it. */
+export const StoredPrices = () => {
+  const { change, text } = useTextSearch()
+  const mayChange = useAllowed("settings:update")
+  const stored = useApi("/admin-ui/admin/model-prices", {})
+  const { ask, dialog } = useConfirm()
+  const word = (text("q") ?? "").toLowerCase()
+  const remove = (price: ModelPrice) =>
+    ask({
+      title: `Delete the price of ${price.model}`,
+      action: "Delete",
+      body: (
+        <>
+          <FieldDiff before={{ ...pricesOf(price) }} after={{}} />
+          <p>Its requests are then charged as models without a price are, or refused where a policy says so.</p>
+        </>
+      ),
+      run: () => call("DELETE", "/admin-ui/admin/model-prices/:model", { params: { model: price.model } }),
+      undo: () =>
+        call("PUT", "/admin-ui/admin/model-prices/:model", {
+          params: { model: price.model },
+          body: {
+            input_usd_per_million: price.input_usd_per_million,
+            output_usd_per_million: price.output_usd_per_million,
+            cached_input_usd_per_million: price.cached_input_usd_per_million,
+            cache_write_usd_per_million: price.cache_write_usd_per_million
+          }
+        }),
+      done: `The price of ${price.model} is deleted.`,
+      audit: { type: "model_price", id: price.model }
+    })
+  return (
+    <>
+      <Panel query={stored} height={320} flush>
+        <DataTable
+          name="prices"
+          label="Stored prices"
+          columns={columnsOf(
+            mayChange ? { onChange: (model) => change({ do: "price", model }), onRemove: remove } : undefined
+          )}
+          rows={(stored.data ?? []).filter(({ model }) => model.toLowerCase().includes(word))}
+          rowId={({ model }) => model}
+          toolbar={<FilterBar filters={[{ name: "q", label: "Model" }]} />}
+          empty={
+            <Empty
+              action={mayChange && <Button onClick={() => change({ do: "import" })}>Import the price book</Button>}
+              command="npx tsx src/main.ts prices import"
+            >
+              No price is stored. The price book has the public prices of common models.
+            </Empty>
+          }
+        />
+      </Panel>
+      {dialog}
+    </>
+  )
+}
+
+interface Changes {
+  readonly onChange: (model: string) => void
+  readonly onRemove: (price: ModelPrice) => void
+}
+
+const headers = { input: "Input", output: "Output", cached_input: "Cached input", cache_write: "Cache write" } as const
+
+const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<ModelPrice>> => [
+  { id: "model", header: "Model or pattern", cell: ({ model }) => <bdi>{model}</bdi> },
+  ...priceFields.map((field, place): Column<ModelPrice> => {
+    const name = field.replace("_usd_per_million", "") as keyof typeof headers
+    return {
+      id: field,
+      header: headers[name],
+      numeric: true,
+      main: place < 2,
+      cell: (price) => priceText(price[field])
+    }
+  }),
+  { id: "updated", header: "Set", cell: ({ updated_at }) => <When at={updated_at} /> },
+  ...(changes === undefined
+    ? []
+    : [
+        {
+          id: "actions",
+          header: "Actions",
+          main: true,
+          cell: (price: ModelPrice) => (
+            <Group gap={2} wrap="nowrap">
+              <Button
+                variant="subtle"
+                onClick={() => changes.onChange(price.model)}
+                aria-label={`Change the price of ${price.model}`}
+              >
+                Change
+              </Button>
+              <Button
+                variant="subtle"
+                c="red"
+                onClick={() => changes.onRemove(price)}
+                aria-label={`Delete the price of ${price.model}`}
+              >
+                Delete
+              </Button>
+            </Group>
+          )
+        }
+      ])
+]

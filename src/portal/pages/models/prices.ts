@@ -1,0 +1,31 @@
+import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+
+export type SeenModel = ResponseOf<"GET", "/admin-ui/admin/models">["models"][number]
+export type ModelPrice = ResponseOf<"GET", "/admin-ui/admin/model-prices">[number]
+export type PriceInput = BodyOf<"PUT", "/admin-ui/admin/model-prices/:model">
+export type BookPrice = ResponseOf<"GET", "/admin-ui/admin/model-prices/book">["prices"][number]
+
+export const priceFields = [
+  "input_usd_per_million",
+  "output_usd_per_million",
+  "cached_input_usd_per_million",
+  "cache_write_usd_per_million"
+] as const
+
+export type Prices = { readonly [Field in (typeof priceFields)[number]]: number | null }
+
+export const pricesOf = (price: Prices): Prices => ({
+  input_usd_per_million: price.input_usd_per_million,
+  output_usd_per_million: price.output_usd_per_million,
+  cached_input_usd_per_million: price.cached_input_usd_per_million,
+  cache_write_usd_per_million: price.cache_write_usd_per_million
+})
+
+/** `$1.25 / $10` for a million tokens of input and output. */
+export const pairText = ({ input_usd_per_million, output_usd_per_million }: Prices): string =>
+  `${dollars(input_usd_per_million)} / ${dollars(output_usd_per_million)}`
+
+const dollars = (amount: number | null): string =>
+  amount === null ? "–" : `$${amount.toLocaleString("en-US", { maximumFractionDigits: 6 })}`
+
+export const priceText = dollars
