@@ -1,17 +1,13 @@
 import type { ReactNode } from "react"
 import type { QueueView, WorkerReport } from "../../api/TaskTypes.ts"
 import { DataTable } from "../../shared/table/DataTable.tsx"
+import type { BoardRow } from "./boardRow.ts"
 import { queueColumns } from "./queueColumns.tsx"
 
 interface Props {
   readonly queues: ReadonlyArray<QueueView>
   readonly workers: ReadonlyArray<WorkerReport>
   readonly empty: ReactNode
-}
-
-export interface BoardRow extends QueueView {
-  /** The task that runs for the longest time on it, as its workers say. */
-  readonly longest: { readonly task_id: string; readonly started_at: string } | undefined
 }
 
 /** One row for each queue. */

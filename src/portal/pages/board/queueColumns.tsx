@@ -8,9 +8,9 @@ import { durationText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import styles from "./Board.module.css"
+import type { BoardRow } from "./boardRow.ts"
 import { Flow } from "./Flow.tsx"
 import { PauseButton } from "./PauseButton.tsx"
-import type { BoardRow } from "./QueueTable.tsx"
 
 export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
   {

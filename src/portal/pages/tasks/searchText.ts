@@ -8,11 +8,11 @@ export interface SearchPart {
 }
 
 /** A name, `:` or `=`, and a word or a quoted text; or a word or quoted text alone. */
-const part = /(?:([\w.-]+)[:=])?(?:"([^"]*)"?|(\S+))|([\w.-]+)[:=](?=\s|$)/g
+const part = /([\w.-]+)[:=](?=\s|$)|(?:([\w.-]+)[:=])?(?:"([^"]*)"?|(\S+))/g
 const mostText = 2_000
 
 export const partsOf = (text: string): ReadonlyArray<SearchPart> =>
-  [...text.slice(0, mostText).matchAll(part)].map(({ 0: whole, 1: name, 2: quoted, 3: word, 4: alone, index }) => ({
+  [...text.slice(0, mostText).matchAll(part)].map(({ 0: whole, 1: alone, 2: name, 3: quoted, 4: word, index }) => ({
     name: alone ?? name,
     value: quoted ?? word ?? "",
     from: index,

@@ -6,6 +6,9 @@ import type { Drawn, FlowProps } from "./drawn.ts"
 import styles from "./Flow.module.css"
 import { placesOf, size } from "./layout.ts"
 
+/** A graph that does not fit begins with what can be read. */
+const leastReadable = 0.5
+
 type StepNode = Node<{ readonly drawn: Drawn }, "step">
 
 const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
@@ -58,7 +61,7 @@ const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) =>
         for (const change of changes) if (change.type === "select" && change.selected) onSelect(change.id)
       }}
       fitView
-      fitViewOptions={{ maxZoom: 1, minZoom: 0.25 }}
+      fitViewOptions={{ maxZoom: 1, minZoom: leastReadable }}
       minZoom={0.02}
       nodesDraggable={false}
       nodesConnectable={false}

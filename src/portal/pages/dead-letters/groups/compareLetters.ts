@@ -11,7 +11,9 @@ export interface Compared {
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
 /** Every member of the bodies, headers and failures. Those that differ come first. */
-export const compareLetters = (letters: ReadonlyArray<Letter>): ReadonlyArray<Compared> => {
+export const compareLetters = (
+  letters: ReadonlyArray<Pick<Letter, "body" | "exception_message" | "headers" | "retry_attempt">>
+): ReadonlyArray<Compared> => {
   const flat = letters.map(({ body, exception_message, headers, retry_attempt }) =>
     flatten({ body, headers, exception_message: exception_message ?? null, retry_attempt })
   )

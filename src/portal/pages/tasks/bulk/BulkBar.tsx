@@ -3,7 +3,7 @@ import { useState } from "react"
 import type { Task } from "../../../api/TaskTypes.ts"
 import { BulkCancelDialog } from "./BulkCancelDialog.tsx"
 import { BulkReplayDialog } from "./BulkReplayDialog.tsx"
-import { downloadTasks } from "./taskCsv.ts"
+import { downloadTasks } from "./downloadTasks.ts"
 
 interface Props {
   readonly rows: ReadonlyArray<Task>

@@ -5,7 +5,7 @@ import { useRef, useState } from "react"
 import type { Task, TaskPage } from "../../../api/TaskTypes.ts"
 import { callTasks } from "../../../api/tasks.ts"
 import styles from "./Bulk.module.css"
-import { downloadTasks } from "./taskCsv.ts"
+import { downloadTasks } from "./downloadTasks.ts"
 
 const pageSize = 200
 /** What a browser and a spreadsheet carry well. */

@@ -26,10 +26,3 @@ const cell = (value: string | number | null): string => {
 
 export const csvOf = (tasks: ReadonlyArray<Task>): string =>
   [columns.join(","), ...tasks.map((task) => columns.map((name) => cell(task[name])).join(","))].join("\r\n")
-
-export const downloadTasks = (tasks: ReadonlyArray<Task>): void => {
-  const address = URL.createObjectURL(new Blob([csvOf(tasks)], { type: "text/csv" }))
-  const link = Object.assign(document.createElement("a"), { href: address, download: "tasks.csv" })
-  link.click()
-  window.setTimeout(() => URL.revokeObjectURL(address), 60_000)
-}

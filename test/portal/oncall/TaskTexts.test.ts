@@ -1,0 +1,130 @@
+import { assert, describe, it } from "@effect/vitest"
+import { parseExact } from "../../../src/portal/api/exactJson.ts"
+import { compareLetters } from "../../../src/portal/pages/dead-letters/groups/compareLetters.ts"
+import { csvOf } from "../../../src/portal/pages/tasks/bulk/taskCsv.ts"
+import { completionsOf } from "../../../src/portal/pages/tasks/completions.ts"
+import { queryOf, withPart } from "../../../src/portal/pages/tasks/searchText.ts"
+import { flatten } from "../../../src/portal/shared/tasks/flatten.ts"
+import { letterWords } from "../../../src/portal/shared/tasks/meanings.ts"
+import { planBody } from "../../../src/portal/shared/tasks/replayPlan.ts"
+
+describe("the search for tasks", () => {
+  it.each([
+    ["book-17", { q: "book-17" }],
+    [
+      'type:read status:failed since:2h error:"E CONN" attr.book=42',
+      { type: "read", status: "failed", since: "2h", error: "E CONN", "attr.book": "42" }
+    ],
+    ["two words status:failed", { q: "two words", status: "failed" }],
+    ["see https://example.org/a", { q: "see https://example.org/a" }],
+    ["status: type:x", { type: "x" }],
+    ['q:"not closed', { q: "not closed" }],
+    ["", {}]
+  ])("%s", (text, query) => assert.deepStrictEqual(queryOf(text), query))
+
+  it("changes one part and leaves the others", () => {
+    assert.strictEqual(withPart("type:x status:a word", "status", "b c"), 'type:x word status:"b c"')
+    assert.strictEqual(withPart("type:x status:a", "status", undefined), "type:x")
+  })
+
+  it("completes names, and the values that are known", () => {
+    const known = { status: ["failed", "completed"], since: ["2h"], "attr.book": ["a b"] }
+    assert.deepStrictEqual(completionsOf("type:x s", known), ["type:x status:", "type:x since:"])
+    assert.deepStrictEqual(completionsOf("status:fa", known), ["status:failed "])
+    assert.deepStrictEqual(completionsOf('word attr.book:"a', known), ['word attr.book:"a b" '])
+    assert.deepStrictEqual(
+      completionsOf("status:failed ", known),
+      Object.keys(known).map((name) => `status:failed ${name}:`)
+    )
+  })
+
+  it("reads a long text in linear time", () => {
+    const begun = performance.now()
+    queryOf('a:"'.repeat(200_000))
+    queryOf(":".repeat(200_000))
+    assert.isAtMost(performance.now() - begun, 200)
+  })
+})
+
+describe("an export", () => {
+  it("gives a spreadsheet no formula, and quotes what must be", () => {
+    const task = {
+      task_id: '=HYPERLINK("x")',
+      task_type: null,
+      status: "failed",
+      attempt: 0,
+      first_at: "a",
+      last_at: "b",
+      duration_ms: 5,
+      queue: "+q",
+      worker: "w",
+      parent_id: null,
+      error_class: null,
+      message: "two\nlines, and more",
+      attributes: {}
+    }
+    assert.strictEqual(
+      csvOf([task]).split("\r\n")[1],
+      `"'=HYPERLINK(""x"")",,failed,0,a,b,5,'+q,w,,,"two\nlines, and more"`
+    )
+  })
+})
+
+describe("an edit", () => {
+  it("keeps every digit of numbers that JavaScript would round", () => {
+    const text = '{"id":9007199254740993,"n":1.5,"list":[12345678901234567890]}'
+    assert.strictEqual(JSON.stringify(parseExact(text)), text)
+    assert.deepStrictEqual(Object.keys(flatten(parseExact(text))), ["id", "n", "list[0]"])
+  })
+
+  it("is compared member by member", () => {
+    assert.deepStrictEqual(flatten({ a: { b: [1, {}] }, c: null }), { "a.b[0]": 1, "a.b[1]": {}, c: null })
+    assert.deepStrictEqual(flatten("text"), { "(whole)": "text" })
+  })
+})
+
+describe("a plan", () => {
+  it("leaves to the server what is empty, and what is no number", () => {
+    assert.deepStrictEqual(planBody({ steps: "1 · 10, 50 all", rate: "2.5", stop: "never", wait: "" }), {
+      steps: [1, 10, 50],
+      rate: 2.5,
+      stop_after: null
+    })
+    assert.deepStrictEqual(planBody({ steps: "", rate: "fast", stop: "", wait: "60" }), {
+      rate: "fast",
+      wait_seconds: 60
+    })
+  })
+})
+
+describe("a dead letter", () => {
+  it("is called handled with a proof alone", () => {
+    assert.deepStrictEqual(letterWords({ state: "replayed" }), ["waiting", "published, not proved yet"])
+    assert.deepStrictEqual(letterWords({ state: "replayed", replay_outcome: { outcome: "published" } })[0], "waiting")
+    assert.deepStrictEqual(letterWords({ state: "replayed", replay_outcome: { outcome: "handled" } }), [
+      "good",
+      "handled"
+    ])
+    assert.deepStrictEqual(letterWords({ state: "replayed", replay_outcome: { outcome: "failed_again" } })[0], "bad")
+  })
+
+  it("is compared with others: what differs comes first", () => {
+    const letter = (n: number) => ({
+      body: { kind: "a", n },
+      headers: { h: 1 },
+      exception_message: "e",
+      retry_attempt: 0
+    })
+    const compared = compareLetters([letter(1), letter(2)])
+    assert.deepStrictEqual(
+      compared.map(({ isSame, path }) => [path, isSame]),
+      [
+        ["body.n", false],
+        ["body.kind", true],
+        ["headers.h", true],
+        ["exception_message", true],
+        ["retry_attempt", true]
+      ]
+    )
+  })
+})

@@ -1,0 +1,126 @@
+import { assert, describe, it } from "@effect/vitest"
+import { attemptsOf } from "../../../src/portal/pages/tasks/attempts/attempts.ts"
+import { fold } from "../../../src/portal/pages/tasks/task/graph/fold.ts"
+import { stepsOf } from "../../../src/portal/pages/tasks/task/sequence/steps.ts"
+import { barsOf, ticksOf } from "../../../src/portal/pages/tasks/task/timeline/bars.ts"
+import { failuresOf, mostRows, rowsOf, spanOf } from "../../../src/portal/pages/tasks/task/timeline/rows.ts"
+import { placesOf } from "../../../src/portal/shared/graph/layout.ts"
+import { parentOf, retried } from "./Graphs.ts"
+
+const none: ReadonlySet<string> = new Set()
+const now = Date.UTC(2026, 10, 27)
+
+/** The time that the work takes, in milliseconds. */
+const timeOf = (work: () => unknown): number => {
+  const begun = performance.now()
+  work()
+  return performance.now() - begun
+}
+
+describe("attempts of a task", () => {
+  it("have their outcome, their end, and the wait for the next one", () => {
+    const attempts = attemptsOf(retried(3, "failed"), undefined)
+    assert.deepStrictEqual(
+      attempts.map(({ outcome }) => outcome),
+      ["retried", "retried", "dead"]
+    )
+    const [first] = attempts
+    assert.strictEqual((first?.end ?? 0) - (first?.start ?? 0), 50)
+    assert.strictEqual((first?.retry?.until ?? 0) - (first?.retry?.from ?? 0), 950)
+    assert.strictEqual(first?.reason, "handler_error")
+    assert.strictEqual(attemptsOf(retried(2), undefined).at(-1)?.outcome, "done")
+  })
+})
+
+describe("the timeline", () => {
+  it("stays small with 10,000 attempts in one row, and hides no failure among them", () => {
+    const attempts = attemptsOf(retried(10_000), undefined)
+    const [row] = rowsOf(attempts, "t", none)
+    const span = spanOf(attempts, now)
+    let bars = barsOf([], span, 1_000, now)
+    const took = timeOf(() => {
+      bars = barsOf(row?.attempts ?? [], span, 1_000, now)
+    })
+    assert.isAtMost(bars.length, 1_000)
+    assert.isAtMost(took, 500)
+    assert.isTrue(bars.every(({ outcome }) => outcome === "retried"))
+    assert.strictEqual(
+      bars.reduce((sum, { count, kind }) => sum + (kind === "attempt" ? count : 0), 0),
+      10_000
+    )
+  })
+
+  it("folds more than 500 rows into groups with counts, which open", () => {
+    const attempts = attemptsOf(parentOf(mostRows + 100), undefined)
+    const rows = rowsOf(attempts, "p", none)
+    assert.deepStrictEqual(
+      rows.map(({ detail, kind, tasks }) => [kind, tasks, detail]),
+      [["group", 600, "2 failed, 598 done"]]
+    )
+    assert.lengthOf(rowsOf(attempts, "p", new Set(["group part"])), 601)
+    assert.lengthOf(rowsOf(attemptsOf(parentOf(100), undefined), "p", none), 101)
+    assert.lengthOf(failuresOf(rows), 2)
+  })
+
+  it("has even times on its axis", () => {
+    assert.deepStrictEqual(ticksOf({ from: 900, to: 5_100 }, 5), [1_000, 2_000, 3_000, 4_000, 5_000])
+  })
+})
+
+describe("the graph", () => {
+  it("folds statuses into attempts and retries into edges", () => {
+    const { edges, nodes } = fold(retried(3))
+    assert.deepStrictEqual(
+      nodes.map(({ id }) => id),
+      ["task:t", "task-attempt:t:1", "task-attempt:t:2", "task-attempt:t:3"]
+    )
+    assert.deepStrictEqual(
+      edges.filter(({ isDashed }) => isDashed).map(({ label }) => label),
+      ["retry 1 · handler_error", "retry 2 · handler_error"]
+    )
+    assert.deepStrictEqual(nodes.at(-1)?.parts, ["status:t:1"])
+  })
+
+  it("draws more than 50 children as one node with counts", () => {
+    const { nodes } = fold(parentOf(10_000))
+    assert.deepStrictEqual(
+      nodes.map(({ title }) => title),
+      ["p", "10,000 children"]
+    )
+    assert.deepStrictEqual(nodes.at(-1)?.lines, ["2 failed", "9,998 completed"])
+    assert.lengthOf(fold(parentOf(50)).nodes, 101)
+  })
+
+  it("finds a place for each of 10,000 nodes, and none twice", () => {
+    const { edges, nodes } = fold(retried(10_000))
+    let places = placesOf([], [])
+    const took = timeOf(() => {
+      places = placesOf(nodes, edges)
+    })
+    assert.isAtMost(took, 3_000)
+    assert.strictEqual(new Set([...places.values()].map(({ x, y }) => `${x} ${y}`)).size, nodes.length)
+  })
+})
+
+describe("the sequence", () => {
+  it("is that of the messages, and says where another clock is behind", () => {
+    const graph = retried(2)
+    const late = graph.nodes.map((node) =>
+      node.id === "task-attempt:t:1" ? { ...node, annotations: { consumer_name: "other" } } : node
+    )
+    const slow = late.map((node) =>
+      node.id.startsWith("task-attempt:t:2") ? { ...node, timestamp: "2026-11-25T23:59:59.000Z" } : node
+    )
+    const shifted = { ...graph, nodes: slow }
+    const steps = stepsOf(shifted, attemptsOf(shifted, undefined))
+    assert.deepStrictEqual(
+      steps.map(({ isBeforeClock, lifeline, words }) => [lifeline, words, isBeforeClock]),
+      [
+        ["other", "receives t attempt 1", false],
+        ["other", "schedules retry 1: handler_error", false],
+        ["w", "receives t attempt 2", true],
+        ["w", "completed", false]
+      ]
+    )
+  })
+})
