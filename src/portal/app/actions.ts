@@ -12,6 +12,9 @@ const actions: ReadonlyArray<PaletteAction> = [
   { label: "Try out a policy", to: "/policies/simulate", scopes: ["policies:update"] },
   { label: "Raise a limit until a time", to: "/limits?do=raise", scopes: ["policies:update"] },
   { label: "Import services", to: "/studio", scopes: ["services:update"] },
+  { label: "Pause or resume a queue", to: "/tasks/board", scopes: ["tasks:operate"] },
+  { label: "Replay dead letters", to: "/dead-letters", scopes: ["tasks:operate"] },
+  { label: "Take a dead letter back from the archive", to: "/dead-letters?tab=archive", scopes: ["tasks:operate"] },
   { label: "Verify the audit chain", to: "/audit?do=verify", scopes: ["audit:read"] },
   { label: "Check the upstreams", to: "/upstreams?do=check", scopes: ["providers:update"] },
   { label: "Import the price book", to: "/models?do=import", scopes: ["settings:update"] }

@@ -68,7 +68,7 @@ const TasksPage = () => {
             selected.size > 0 ? (
               <BulkBar rows={list.rows} selected={selected} onDone={() => setSelected(nothing)} />
             ) : (
-              <HowFar first={list.first} />
+              <HowFar first={list.first} isFollowed={list.pages <= 1} onRefresh={() => void list.query.refetch()} />
             )
           }
           empty={<NoTasks query={query} />}
