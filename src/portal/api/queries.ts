@@ -75,17 +75,25 @@ type RowOf<Rows> = Rows extends ReadonlyArray<infer Row> ? Row : never
 
 const rowsOf = <Row>(rows: unknown): ReadonlyArray<Row> => (Array.isArray(rows) ? rows : [])
 
+export interface TasksReadOptions<Body> extends ReadOptions {
+  /** Asks again so long after an answer as it says; `undefined`: not any more. */
+  readonly refreshAfter?: (body: Body) => number | undefined
+}
+
 /** Reads from the API of tasks. The caller names the type of the response. */
 export const useTasksApi = <Body>(
   path: string,
   query: Readonly<Record<string, QueryValue>> = {},
-  options: ReadOptions = {}
+  { refreshAfter, ...options }: TasksReadOptions<Body> = {}
 ): UseQueryResult<Body, ApiError> =>
   useQuery<Body, ApiError>({
     queryKey: [tasksPath, path, query],
     queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
     placeholderData: keepPreviousData,
-    ...optionsOf(options)
+    ...optionsOf(options),
+    ...(refreshAfter !== undefined && {
+      refetchInterval: ({ state }) => (state.data === undefined ? false : (refreshAfter(state.data) ?? false))
+    })
   })
 
 /** The pages of a list of the API of tasks. `first` has what the first page says beside its rows. */

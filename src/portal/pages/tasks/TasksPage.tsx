@@ -32,7 +32,7 @@ const TasksPage = () => {
   const { change, text } = useTextSearch()
   const query = useTaskSearch()
   const list = useTasksList<TaskPage, Task>("/tasks", query, rowsOf)
-  const known = useKnownValues(list.rows)
+  const known = useKnownValues(list.rows, query)
   const costs = useTaskCosts()
   const mayOperate = useAllowed("tasks:operate")
   const [selected, setSelected] = useState(nothing)

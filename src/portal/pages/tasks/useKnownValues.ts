@@ -4,8 +4,12 @@ import type { Queues, Task, TaskCounts } from "../../api/TaskTypes.ts"
 import type { KnownValues } from "./completions.ts"
 
 /** What completes a search: the statuses there are, the queues of the board, and the values of the rows. */
-export const useKnownValues = (rows: ReadonlyArray<Task>): KnownValues => {
-  const counts = useTasksApi<TaskCounts>("/tasks/counts", { since: "30d" })
+export const useKnownValues = (
+  rows: ReadonlyArray<Task>,
+  { status: _, ...others }: Readonly<Record<string, string>>
+): KnownValues => {
+  // the same as the counts above the rows, which are read once
+  const counts = useTasksApi<TaskCounts>("/tasks/counts", others)
   const queues = useTasksApi<Queues>("/queues")
   return useMemo(() => {
     const seen = (of: (row: Task) => string | null) =>

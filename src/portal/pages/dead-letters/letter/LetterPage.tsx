@@ -2,7 +2,6 @@ import { Button } from "@mantine/core"
 import { getRouteApi, Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
-import { useLiveRefresh } from "../../../api/live.ts"
 import { useTasksApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
@@ -12,6 +11,7 @@ import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tabs } from "../../../shared/page/Tabs.tsx"
 import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
 import { ReplayDialog } from "../../../shared/tasks/ReplayDialog.tsx"
+import { useTaskEvents } from "../../../shared/tasks/useTaskEvents.ts"
 import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
 import { JsonView } from "../../../shared/words/JsonView.tsx"
@@ -23,13 +23,15 @@ import { EditTab } from "./EditTab.tsx"
 import styles from "./Letter.module.css"
 
 const route = getRouteApi("/operators/dead-letters/$dlqId")
-const topics = ["dead_letters", "tasks"] as const
+/** The server looks for the outcome of a replay when it is asked. */
+const untilProved = ({ replacement, replay_outcome }: Letter): number | undefined =>
+  [replay_outcome, replacement?.replay_outcome].some((known) => known?.outcome === "published") ? 2_000 : undefined
 
 /** One message that has failed for good: why, what it says, and how to repair it. */
 const LetterPage = () => {
   const { dlqId } = route.useParams()
-  const letter = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`)
-  useLiveRefresh(topics, [tasksPath])
+  const letter = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`, {}, { refreshAfter: untilProved })
+  useTaskEvents(letter.data?.task_id, () => void letter.refetch())
   const { data } = letter
   return (
     <>

@@ -18,19 +18,19 @@ import { Steps } from "./Steps.tsx"
 
 const route = getRouteApi("/operators/dead-letters/replays/$replayId")
 
-/** The outcome of the last step is known later than its end. */
-const activeMs = 1_000
-const restMs = 10_000
+/** It is followed until it is over and all of its outcomes are known. */
+const untilProved = (job: ReplayJobDetail): number | undefined => {
+  if (job.state === "running") return 1_000
+  return job.state === "paused" || (provedOf(job)?.open ?? 0) > 0 ? 3_000 : undefined
+}
 
 /** How a replay goes: what was published, and what is proved of it. */
 const ReplayPage = () => {
   const { replayId } = route.useParams()
   const path = taskPath`/dlq/replays/${replayId}`
-  const known = useTasksApi<ReplayJobDetail>(path, {}, { refreshMs: activeMs })
+  const known = useTasksApi<ReplayJobDetail>(path, {}, { refreshAfter: untilProved })
   const job = known.data
   const proved = job === undefined ? undefined : provedOf(job)
-  const isOver = job !== undefined && (job.state === "finished" || job.state === "cancelled") && proved?.open === 0
-  useTasksApi<ReplayJobDetail>(path, {}, { enabled: isOver, refreshMs: restMs })
   return (
     <>
       <PageHeader

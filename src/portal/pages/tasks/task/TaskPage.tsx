@@ -1,11 +1,11 @@
 import { Badge, Tooltip } from "@mantine/core"
 import { getRouteApi, Link } from "@tanstack/react-router"
 import { useTextSearch } from "../../../address/search.ts"
-import { useLive } from "../../../api/live.ts"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tabs } from "../../../shared/page/Tabs.tsx"
 import { meaningOfTaskStatus } from "../../../shared/tasks/meanings.ts"
+import { useTaskEvents } from "../../../shared/tasks/useTaskEvents.ts"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { Completeness } from "./Completeness.tsx"
@@ -34,10 +34,7 @@ const TaskPage = () => {
     for (const query of [task.explanation, task.view, task.history, task.letters])
       if (!query.isFetching) void query.refetch()
   }
-  useLive(({ dead_letters, tasks }) => {
-    const latest = [tasks, dead_letters].flatMap((topic) => Object.values(topic ?? {}).flatMap((one) => one.latest))
-    if (latest.some((one) => one["task_id"] === taskId)) refresh()
-  }, refresh)
+  useTaskEvents(taskId, refresh)
   const selection = text("at")
   const select = (id: string | undefined) => change({ at: id })
   const { view } = task
