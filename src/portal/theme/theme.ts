@@ -28,6 +28,13 @@ const dark: MantineColorsTuple = [
   "#0e1115"
 ]
 
+/** The head of a dialog is no banner of the page. */
+const dialog = {
+  transitionProps: { duration: 120 },
+  closeButtonProps: { "aria-label": "Close" },
+  attributes: { header: { role: "presentation" } }
+}
+
 export const theme = createTheme({
   primaryColor: "accent",
   primaryShade: 6,
@@ -51,8 +58,9 @@ export const theme = createTheme({
     Switch: { defaultProps: { size: "sm" } },
     SegmentedControl: { defaultProps: { size: "xs" } },
     Tooltip: { defaultProps: { openDelay: 350, withArrow: true, events: { hover: true, focus: true, touch: false } } },
-    Modal: { defaultProps: { centered: true, transitionProps: { duration: 120 } } },
-    Drawer: { defaultProps: { transitionProps: { duration: 120 } } }
+    Modal: { defaultProps: { ...dialog, centered: true } },
+    Drawer: { defaultProps: dialog },
+    Notification: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } }
   }
 })
 
