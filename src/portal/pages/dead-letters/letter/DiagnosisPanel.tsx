@@ -34,7 +34,7 @@ export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Let
               <bdi>{data.exception_message}</bdi>
             </p>
           )}
-          {data.diagnosis.replay.warnings.map((warning) => (
+          {(data.state === "replayed" ? [] : data.diagnosis.replay.warnings).map((warning) => (
             <p key={warning}>
               <StatusWord meaning="warning">before a replay</StatusWord> {warning}
             </p>

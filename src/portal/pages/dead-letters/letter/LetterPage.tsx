@@ -72,7 +72,7 @@ const LetterTabs = ({ letter }: { readonly letter: Letter }) => {
           label: "Message",
           content: () => (
             <Panel title="Body" note={letter.body_encoding}>
-              <JsonView value={letter.body} label="Body" />
+              <JsonView value={letter.body} label="Message" />
             </Panel>
           )
         },
@@ -83,7 +83,7 @@ const LetterTabs = ({ letter }: { readonly letter: Letter }) => {
           label: "Headers",
           content: () => (
             <Panel title="Headers">
-              <JsonView value={letter.headers} label="Headers" />
+              <JsonView value={letter.headers} label="Names and values" />
             </Panel>
           )
         },
