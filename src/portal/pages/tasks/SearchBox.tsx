@@ -45,6 +45,7 @@ export const SearchBox = ({ error, known }: Props) => {
             </bdi>
           )}
           limit={8}
+          comboboxProps={{ withinPortal: false }}
           autoSelectOnBlur={false}
           leftSection={<IconSearch size={15} />}
           rightSection={

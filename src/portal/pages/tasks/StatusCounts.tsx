@@ -25,13 +25,7 @@ export const StatusCounts = ({ query }: Props) => {
   return (
     <div className={styles.counts} data-dimmed={counts.isPlaceholderData || undefined}>
       {found.map(({ at_least, count, status: name }) => (
-        <UnstyledButton
-          key={name}
-          className={styles.count}
-          onClick={() => toggle(name)}
-          aria-pressed={name === status}
-          aria-label={`${at_least ? "at least " : ""}${count} ${name}`}
-        >
+        <UnstyledButton key={name} className={styles.count} onClick={() => toggle(name)} aria-pressed={name === status}>
           <StatusWord meaning={meaningOfTaskStatus(name)}>
             <bdi>{name}</bdi>
           </StatusWord>

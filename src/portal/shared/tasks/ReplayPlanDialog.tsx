@@ -77,9 +77,9 @@ export const ReplayPlanDialog = ({ children, force = false, onClose, selection }
           "How many records each step replays. A step waits for the outcome of the one before."
         )}
         <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="xs">
-          {field("rate", "rate", "Rate", "Records per second; empty: as fast as the worker allows.")}
-          {field("stop", "stop_after", "Stop after", "Failures with the same exception; or never.")}
-          {field("wait", "wait_seconds", "Wait", "Seconds until a step whose outcome is open is over.")}
+          {field("rate", "rate", "Rate", "Records a second; empty: no limit.")}
+          {field("stop", "stop_after", "Stop after", "Failures of one kind; or: never.")}
+          {field("wait", "wait_seconds", "Wait", "Seconds for a step's outcomes.")}
         </SimpleGrid>
       </Stack>
     </ChangeDialog>
