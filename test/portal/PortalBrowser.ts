@@ -5,6 +5,7 @@ import { Effect, Exit, Scope } from "effect"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
 import { inject } from "vitest"
 import * as RunningGateway from "../RunningGateway.ts"
+import type {} from "../servers.ts"
 import * as BuiltPortal from "./BuiltPortal.ts"
 import { PageProblems } from "./PageProblems.ts"
 
