@@ -55,6 +55,7 @@ const make = Effect.gen(function* () {
           description,
           modes,
           default_on: defaultOn,
+          always_on: defaultOn || guardrails.mandatory_guardrails.includes(name),
           failure_policy: failurePolicy,
           config_schema: configSchema
         }))

@@ -108,9 +108,15 @@ suite("Guardrails of a key", (it) => {
           description: "",
           modes: ["pre_call", "post_call"],
           default_on: true,
+          always_on: true,
           failure_policy: "fail_closed",
           config_schema: {}
         }
+      )
+      const always = offered.filter((entry) => at(entry, "always_on") === true)
+      assert.sameMembers(
+        always.map((entry) => at(entry, "name")),
+        [on, "pii-redact"]
       )
       for (const name of [on, optional, forbidden, off]) yield* ok("DELETE", `${guardrails}/${name}`)
     })

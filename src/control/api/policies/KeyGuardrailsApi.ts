@@ -8,6 +8,11 @@ import { Guardrail } from "./GuardrailsApi.ts"
 /** A guardrail that checks the requests of this key, or that a request with this key may select. */
 export const OfferedGuardrail = Guardrail.mapFields(
   Struct.pick(["name", "description", "modes", "default_on", "failure_policy", "config_schema"])
+).pipe(
+  Schema.fieldsAssign({
+    /** It checks every request of this key: by default, or because the key's policy says so. */
+    always_on: Schema.Boolean
+  })
 )
 export type OfferedGuardrail = typeof OfferedGuardrail.Type
 
