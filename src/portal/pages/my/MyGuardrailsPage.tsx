@@ -34,16 +34,16 @@ const MyGuardrailsPage = () => {
             guardrails.length === 0 && { empty: <Empty>No guardrail looks at your requests.</Empty> })}
         >
           <ul className={styles.offered}>
-            {guardrails.map(({ default_on, description, failure_policy, modes: of, name }) => (
+            {guardrails.map(({ always_on, description, failure_policy, modes: of, name }) => (
               <li key={name}>
                 <div className={styles.head}>
                   <strong>
                     <bdi>{name}</bdi>
                   </strong>
-                  {default_on ? (
+                  {always_on ? (
                     <StatusWord meaning="good">always on</StatusWord>
                   ) : (
-                    <StatusWord meaning="idle">on where your key or a request asks for it</StatusWord>
+                    <StatusWord meaning="idle">on where a request asks for it</StatusWord>
                   )}
                 </div>
                 {description !== null && (

@@ -13,6 +13,9 @@ import { useModels } from "./words/useModels.ts"
 
 const dayMs = 86_400_000
 
+/** Under this name the API sums up models that only clients have names for. */
+const others = "other"
+
 /** Which models the key may call, what they cost, and what the key has used of them. */
 const MyModelsPage = () => {
   const models = useModels()
@@ -73,15 +76,16 @@ const columns: ReadonlyArray<Column<ModelRow>> = [
     id: "use",
     header: "Use it",
     main: true,
-    cell: ({ model }) => (
-      <Button
-        variant="subtle"
-        renderRoot={(props) => <Link to="/my/use" search={{ model }} {...props} />}
-        aria-label={`Use ${model}`}
-      >
-        Use
-      </Button>
-    )
+    cell: ({ model }) =>
+      model !== others && (
+        <Button
+          variant="subtle"
+          renderRoot={(props) => <Link to="/my/use" search={{ model }} {...props} />}
+          aria-label={`Use ${model}`}
+        >
+          Use
+        </Button>
+      )
   }
 ]
 

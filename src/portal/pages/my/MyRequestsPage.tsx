@@ -6,11 +6,11 @@ import { addressOf } from "../../api/control.ts"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { Tabs } from "../../shared/page/Tabs.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
-import styles from "./My.module.css"
 import { RaiseAnswers } from "./raise/RaiseAnswers.tsx"
 import { columns, filtersOf } from "./requests/columns.tsx"
 import { RequestDetails } from "./requests/RequestDetails.tsx"
@@ -34,6 +34,32 @@ const MyRequestsPage = () => {
   const names = [
     ...new Set([...models.names, ...list.rows.flatMap(({ model }) => model ?? []), ...[text("model") ?? []].flat()])
   ]
+  const requests = (
+    <Panel query={list.query} height={320} flush>
+      <DataTable
+        name="my-requests"
+        label="Requests"
+        columns={columns}
+        rows={list.rows}
+        rowId={({ id }) => id}
+        onOpen={({ id }) => change({ open: id })}
+        openId={text("open")}
+        list={list}
+        toolbar={<FilterBar filters={filtersOf(names)} />}
+        empty={
+          <Empty
+            action={
+              <Button variant="default" renderRoot={(props) => <Link to="/my/use" {...props} />}>
+                See how to send one
+              </Button>
+            }
+          >
+            No request in this time matches.
+          </Empty>
+        }
+      />
+    </Panel>
+  )
   return (
     <>
       <PageHeader
@@ -41,33 +67,12 @@ const MyRequestsPage = () => {
         lead="What you sent, what became of it, and what to do about a refusal."
         actions={<CopyAs address={addressOf<"GET", typeof ownPath>(ownPath, { query: { ...filter, limit: 100 } })} />}
       />
-      <div className={styles.stack}>
-        <Panel query={list.query} height={320} flush>
-          <DataTable
-            name="my-requests"
-            label="Requests"
-            columns={columns}
-            rows={list.rows}
-            rowId={({ id }) => id}
-            onOpen={({ id }) => change({ open: id })}
-            openId={text("open")}
-            list={list}
-            toolbar={<FilterBar filters={filtersOf(names)} />}
-            empty={
-              <Empty
-                action={
-                  <Button variant="default" renderRoot={(props) => <Link to="/my/use" {...props} />}>
-                    See how to send one
-                  </Button>
-                }
-              >
-                No request in this time matches.
-              </Empty>
-            }
-          />
-        </Panel>
-        <RaiseAnswers most={20} />
-      </div>
+      <Tabs
+        tabs={[
+          { value: "requests", label: "Requests", content: () => requests },
+          { value: "raises", label: "Raises", content: () => <RaiseAnswers most={50} /> }
+        ]}
+      />
       <DetailDrawer title={() => "Request"}>
         {(id) => {
           const request = list.rows.find((row) => row.id === id)

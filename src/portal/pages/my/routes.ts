@@ -26,7 +26,7 @@ const models = createRoute({
 const requests = createRoute({
   getParentRoute: () => holderLayout,
   path: "requests",
-  validateSearch: textSearch("model", "status"),
+  validateSearch: textSearch("model", "status", "tab"),
   component: lazyRouteComponent(() => import("./MyRequestsPage.tsx"))
 })
 

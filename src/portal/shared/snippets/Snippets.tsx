@@ -30,7 +30,14 @@ export const Snippets = ({ model = "any", onTool, secret, tool }: Props) => {
       <Chip.Group value={current.id} onChange={onTool ?? setPicked}>
         <Group gap={6} role="radiogroup" aria-label="Tool">
           {tools.map((one) => (
-            <Chip key={one.id} value={one.id} size="xs" variant="outline" name={`${id}-tool`}>
+            <Chip
+              key={one.id}
+              value={one.id}
+              size="sm"
+              variant="outline"
+              name={`${id}-tool`}
+              classNames={{ label: styles.tool ?? "" }}
+            >
               {one.label}
             </Chip>
           ))}
