@@ -2,11 +2,11 @@ import { useApi } from "../../api/queries.ts"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import styles from "./guardrails/Bench.module.css"
 import { Bench } from "./guardrails/Bench.tsx"
 import page from "./My.module.css"
+import { Command } from "./words/Command.tsx"
 
 const modes = {
   pre_call: "looks at what you send",
@@ -22,7 +22,7 @@ const MyGuardrailsPage = () => {
     <>
       <PageHeader
         title="Guardrails"
-        actions={<CopyAs address="/admin-ui/v1/me/guardrails" />}
+        actions={<Command address="/admin-ui/v1/me/guardrails" />}
         lead="Guardrails look at what you send and get. They hide or stop what should not leave, such as personal data."
       />
       <div className={page.stack}>

@@ -1,17 +1,17 @@
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { GatewayStatus } from "./home/GatewayStatus.tsx"
 import { Limits } from "./home/Limits.tsx"
 import { Notices } from "./home/Notices.tsx"
 import { OwnUsage } from "./home/OwnUsage.tsx"
 import styles from "./My.module.css"
 import { RaiseAnswers } from "./raise/RaiseAnswers.tsx"
+import { Command } from "./words/Command.tsx"
 
 /** How much the person may still use, and what was used. */
 const MyHomePage = () => {
   return (
     <>
-      <PageHeader title="Home" lead={<GatewayStatus />} actions={<CopyAs address="/admin-ui/v1/me/limits" />} />
+      <PageHeader title="Home" lead={<GatewayStatus />} actions={<Command address="/admin-ui/v1/me/limits" />} />
       <div className={styles.stack}>
         <Notices />
         <Limits />

@@ -2,7 +2,6 @@ import { Link } from "@tanstack/react-router"
 import { useApi } from "../../api/queries.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { Notices } from "./home/Notices.tsx"
@@ -12,6 +11,7 @@ import { Revocation } from "./key/Revocation.tsx"
 import { Rotation } from "./key/Rotation.tsx"
 import { rulesOf } from "./key/rules.ts"
 import page from "./My.module.css"
+import { Command } from "./words/Command.tsx"
 
 /** The key itself: whose it is, how long it works, and its secret. */
 const MyKeyPage = () => {
@@ -22,7 +22,7 @@ const MyKeyPage = () => {
       <PageHeader
         title="Key"
         lead="How long it works, and its secret."
-        actions={<CopyAs address="/admin-ui/v1/me" />}
+        actions={<Command address="/admin-ui/v1/me" />}
       />
       <div className={page.stack}>
         <Notices />

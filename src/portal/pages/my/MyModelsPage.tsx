@@ -7,7 +7,7 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { Count, Money } from "../../shared/words/Amounts.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { Command } from "./words/Command.tsx"
 import { type ModelRow, modelRows } from "./words/modelRows.ts"
 import { useModels } from "./words/useModels.ts"
 
@@ -31,7 +31,7 @@ const MyModelsPage = () => {
     <>
       <PageHeader
         title="Models"
-        actions={<CopyAs address="/admin-ui/v1/me/models" />}
+        actions={<Command address="/admin-ui/v1/me/models" />}
         lead={
           models.allowsAll
             ? "You may call every model that the gateway has. These have a price, or you have used them."
@@ -57,21 +57,21 @@ const MyModelsPage = () => {
 const columns: ReadonlyArray<Column<ModelRow>> = [
   { id: "model", header: "Model", cell: ({ model }) => <bdi>{model}</bdi> },
   {
-    id: "input",
-    header: "Input, per million tokens",
-    numeric: true,
+    id: "price",
+    header: "Price of a million tokens",
     main: true,
-    cell: ({ input }) => (input === undefined ? "no price" : <Money usd={input} />)
-  },
-  {
-    id: "output",
-    header: "Output, per million tokens",
-    numeric: true,
-    cell: ({ output }) => (output === undefined ? "no price" : <Money usd={output} />)
+    cell: ({ input, output }) =>
+      input === undefined || output === undefined ? (
+        "no price"
+      ) : (
+        <>
+          <Money usd={input} /> in · <Money usd={output} /> out
+        </>
+      )
   },
   { id: "requests", header: "Your requests (30 days)", numeric: true, cell: ({ requests }) => <Count of={requests} /> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ tokens }) => <Count of={tokens} short /> },
-  { id: "spent", header: "Spent", numeric: true, main: true, cell: ({ spent }) => <Money usd={spent} /> },
+  { id: "spent", header: "Spent", numeric: true, cell: ({ spent }) => <Money usd={spent} /> },
   {
     id: "use",
     header: "Use it",

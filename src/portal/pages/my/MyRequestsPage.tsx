@@ -10,11 +10,11 @@ import { Tabs } from "../../shared/page/Tabs.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { RaiseAnswers } from "./raise/RaiseAnswers.tsx"
 import { columns, filtersOf } from "./requests/columns.tsx"
 import { RequestDetails } from "./requests/RequestDetails.tsx"
 import { ownPath, useOwnRequests } from "./requests/useOwnRequests.ts"
+import { Command } from "./words/Command.tsx"
 import { useModels } from "./words/useModels.ts"
 
 /** The person's own requests: what became of them, and why. */
@@ -65,7 +65,7 @@ const MyRequestsPage = () => {
       <PageHeader
         title="Requests"
         lead="What you sent, what became of it, and what to do about a refusal."
-        actions={<CopyAs address={addressOf<"GET", typeof ownPath>(ownPath, { query: { ...filter, limit: 100 } })} />}
+        actions={<Command address={addressOf<"GET", typeof ownPath>(ownPath, { query: { ...filter, limit: 100 } })} />}
       />
       <Tabs
         tabs={[

@@ -35,15 +35,14 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
     id: "outcome",
     header: "Outcome",
     main: true,
-    cell: ({ refusal, status, status_code }) =>
+    cell: ({ status, status_code }) =>
       status === "success" ? (
         <StatusWord meaning="good">succeeded</StatusWord>
       ) : (
-        <>
-          <StatusWord meaning="bad">failed · {status_code}</StatusWord> {refusal?.sentence}
-        </>
+        <StatusWord meaning="bad">failed · {status_code}</StatusWord>
       )
   },
+  { id: "why", header: "Why", cell: ({ refusal }) => refusal?.sentence ?? "" },
   { id: "model", header: "Model", main: true, cell: ({ model, route }) => <bdi>{model ?? route}</bdi> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ total_tokens }) => <Count of={total_tokens} /> },
   {
