@@ -1,7 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { foundText, testOf, textAfter } from "../../../src/portal/pages/my/guardrails/guardrailTest.ts"
-import { byDayAndModel } from "../../../src/portal/pages/my/home/ownSeries.ts"
-import { rulesOf } from "../../../src/portal/pages/my/key/rules.ts"
 import {
   headline,
   inOrder,
@@ -9,8 +6,11 @@ import {
   type OwnLimit,
   sharedWith,
   withinText
-} from "../../../src/portal/pages/my/words/limits.ts"
-import { modelRows } from "../../../src/portal/pages/my/words/modelRows.ts"
+} from "../../../src/portal/pages/my/common/limits.ts"
+import { modelRows } from "../../../src/portal/pages/my/common/modelRows.ts"
+import { foundText, testOf, textAfter } from "../../../src/portal/pages/my/guardrails/guardrailTest.ts"
+import { byDayAndModel } from "../../../src/portal/pages/my/home/ownSeries.ts"
+import { rulesOf } from "../../../src/portal/pages/my/key/rules.ts"
 
 const now = Date.parse("2026-11-26T19:00:00Z")
 const hour = 3_600_000

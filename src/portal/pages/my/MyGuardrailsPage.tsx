@@ -3,10 +3,10 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
+import { Command } from "./common/Command.tsx"
 import styles from "./guardrails/Bench.module.css"
 import { Bench } from "./guardrails/Bench.tsx"
 import page from "./My.module.css"
-import { Command } from "./words/Command.tsx"
 
 const modes = {
   pre_call: "looks at what you send",

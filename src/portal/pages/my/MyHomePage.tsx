@@ -1,11 +1,11 @@
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Command } from "./common/Command.tsx"
 import { GatewayStatus } from "./home/GatewayStatus.tsx"
 import { Limits } from "./home/Limits.tsx"
 import { Notices } from "./home/Notices.tsx"
 import { OwnUsage } from "./home/OwnUsage.tsx"
 import styles from "./My.module.css"
 import { RaiseAnswers } from "./raise/RaiseAnswers.tsx"
-import { Command } from "./words/Command.tsx"
 
 /** How much the person may still use, and what was used. */
 const MyHomePage = () => {

@@ -4,6 +4,7 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
 import { When } from "../../shared/words/When.tsx"
+import { Command } from "./common/Command.tsx"
 import { Notices } from "./home/Notices.tsx"
 import styles from "./key/History.module.css"
 import { History } from "./key/History.tsx"
@@ -11,7 +12,6 @@ import { Revocation } from "./key/Revocation.tsx"
 import { Rotation } from "./key/Rotation.tsx"
 import { rulesOf } from "./key/rules.ts"
 import page from "./My.module.css"
-import { Command } from "./words/Command.tsx"
 
 /** The key itself: whose it is, how long it works, and its secret. */
 const MyKeyPage = () => {

@@ -7,9 +7,9 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { Count, Money } from "../../shared/words/Amounts.tsx"
-import { Command } from "./words/Command.tsx"
-import { type ModelRow, modelRows } from "./words/modelRows.ts"
-import { useModels } from "./words/useModels.ts"
+import { Command } from "./common/Command.tsx"
+import { type ModelRow, modelRows } from "./common/modelRows.ts"
+import { useModels } from "./common/useModels.ts"
 
 const dayMs = 86_400_000
 

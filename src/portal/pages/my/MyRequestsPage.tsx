@@ -10,12 +10,12 @@ import { Tabs } from "../../shared/page/Tabs.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { Command } from "./common/Command.tsx"
+import { useModels } from "./common/useModels.ts"
 import { RaiseAnswers } from "./raise/RaiseAnswers.tsx"
 import { columns, filtersOf } from "./requests/columns.tsx"
 import { RequestDetails } from "./requests/RequestDetails.tsx"
 import { ownPath, useOwnRequests } from "./requests/useOwnRequests.ts"
-import { Command } from "./words/Command.tsx"
-import { useModels } from "./words/useModels.ts"
 
 /** The person's own requests: what became of them, and why. */
 const MyRequestsPage = () => {

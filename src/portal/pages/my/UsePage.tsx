@@ -5,10 +5,10 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Snippets } from "../../shared/snippets/Snippets.tsx"
 import { toolOf } from "../../shared/snippets/tools.ts"
+import { useModels } from "./common/useModels.ts"
 import styles from "./My.module.css"
 import { Arrivals } from "./use/Arrivals.tsx"
 import { KeyTest } from "./use/KeyTest.tsx"
-import { useModels } from "./words/useModels.ts"
 
 /** How to use the key: settings of a tool to copy, a test, and the first request as it arrives. */
 const UsePage = () => {

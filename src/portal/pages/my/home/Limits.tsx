@@ -13,7 +13,7 @@ import {
   type SharedLimit,
   sharedWith,
   withinText
-} from "../words/limits.ts"
+} from "../common/limits.ts"
 import styles from "./Limits.module.css"
 
 /** How much may still be used: the sentence, and a bar for each limit. */

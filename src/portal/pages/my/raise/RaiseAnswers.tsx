@@ -4,7 +4,7 @@ import { Panel } from "../../../shared/page/Panel.tsx"
 import { countText } from "../../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
-import { amountText, type MeterName, type OwnLimit } from "../words/limits.ts"
+import { amountText, type MeterName, type OwnLimit } from "../common/limits.ts"
 import styles from "./RaiseAnswers.module.css"
 import { RaiseButton } from "./RaiseButton.tsx"
 

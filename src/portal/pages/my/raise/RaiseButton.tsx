@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
-import { limitLabel, type MeterName, type OwnLimit } from "../words/limits.ts"
+import { limitLabel, type MeterName, type OwnLimit } from "../common/limits.ts"
 
 const path = "/admin-ui/v1/me/raise-requests"
 

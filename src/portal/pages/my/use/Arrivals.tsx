@@ -7,7 +7,7 @@ import { Money } from "../../../shared/words/Amounts.tsx"
 import { countText, durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
-import { PlainWords } from "../words/PlainWords.tsx"
+import { PlainWords } from "../common/PlainWords.tsx"
 import styles from "./KeyTest.module.css"
 
 const latest = 5

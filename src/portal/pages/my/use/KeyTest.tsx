@@ -5,8 +5,8 @@ import { useApiWrite } from "../../../api/queries.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
+import { PlainWords } from "../common/PlainWords.tsx"
 import { RaiseButton } from "../raise/RaiseButton.tsx"
-import { PlainWords } from "../words/PlainWords.tsx"
 import styles from "./KeyTest.module.css"
 
 type Protocol = NonNullable<BodyOf<"POST", "/admin-ui/v1/me/test">>["protocol"]
