@@ -60,7 +60,7 @@ describePortal("The pages of a holder", (portal) => {
     })
     await page.reload()
     await page.getByText("until tonight").waitFor()
-    await page.getByText(/You have \$25 a day/).waitFor()
+    await page.getByText(/You have \$25\.00 a day/).waitFor()
     await page.getByText(/You may spend \$25\.00 more today/).waitFor()
     assert.include(await page.locator("main").innerText(), "<img src=x")
     assert.notInclude(await page.title(), "owned")
