@@ -87,8 +87,10 @@ describeWith(processes)("The processes of an installation", (it) => {
   )
 })
 
-describeWith(WatchedBroker.layer.pipe(Layer.provide(BrokerMemory.layer())))("The connection to the broker", (it) => {
-  it.live("is known with the time since when it is there", () =>
+const broker = WatchedBroker.layer.pipe(Layer.provide(BrokerMemory.layer()))
+
+describeWith(broker, { excludeTestServices: true })("The connection to the broker", (it) => {
+  it.effect("is known with the time since when it is there", () =>
     Effect.gen(function* () {
       const state = yield* eventually(
         Effect.flatten(WatchedBroker.WatchedBroker),
