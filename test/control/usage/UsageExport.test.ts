@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import type { UsageEvent } from "../../../src/control/api/usage/UsageApi.ts"
 import { exportedCsv } from "./ExportedEvent.ts"
 
-const columns = 38
+const columns = 40
 const teamColumn = 29
 const costColumn = 12
 
