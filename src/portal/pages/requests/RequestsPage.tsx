@@ -49,7 +49,9 @@ const RequestsPage = () => {
       <div className={styles.stack}>
         <div className={styles.charts}>
           <RequestHistogram filters={filters} />
-          <RateChart />
+          <div className={styles.rate}>
+            <RateChart />
+          </div>
         </div>
         <RequestList filters={filters} />
       </div>
