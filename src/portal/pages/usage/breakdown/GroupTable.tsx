@@ -89,8 +89,8 @@ const allColumns = ({ group, measure }: BreakdownData, whole: number): ReadonlyA
     header: "Change",
     numeric: true,
     main: true,
-    cell: ({ before, summary }) =>
-      changeText(measure.of(summary), before === undefined ? undefined : measure.of(before))
+    cell: ({ before, isNew, summary }) =>
+      isNew ? "new" : changeText(measure.of(summary), before === undefined ? undefined : measure.of(before))
   },
   {
     id: "before",

@@ -25,6 +25,8 @@ export interface GroupRow {
   readonly label: string
   readonly summary: Summary
   readonly before: Summary | undefined
+  /** The compared range is known as a whole, and does not have the group. */
+  readonly isNew: boolean
   /** Of the measure, by bucket. `undefined` where the server has no series of the group. */
   readonly line: ReadonlyArray<number> | undefined
 }
@@ -61,6 +63,7 @@ export const useBreakdown = () => {
 
   const list = useMemo(() => {
     const before = new Map((rowsBefore.data ?? []).map(({ name, summary }) => [name, summary]))
+    const isWhole = rowsBefore.data !== undefined && rowsBefore.data.length < mostBefore
     const byName = Map.groupBy(series.data ?? [], ({ name = "" }) => name)
     return (rows.data ?? [])
       .map(({ display_name, name, summary }): GroupRow => {
@@ -70,6 +73,7 @@ export const useBreakdown = () => {
           label: display_name,
           summary,
           before: before.get(name),
+          isNew: isWhole && !before.has(name),
           line:
             group.split === undefined || buckets === undefined
               ? undefined
