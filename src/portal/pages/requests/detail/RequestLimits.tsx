@@ -48,8 +48,8 @@ export const RequestLimits = ({ row }: { readonly row: UsageRow }) => {
         </table>
       </div>
       <p className={styles.muted}>
-        Before and after are sums of the records of the key in the window of the request. Requests that were refused
-        take nothing. Limits that layers share are shown as they are now.
+        Before and after are sums of the records in the window of the request. Requests that were refused take nothing.
+        The limits are those of now.
       </p>
     </Panel>
   )

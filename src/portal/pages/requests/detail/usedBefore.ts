@@ -1,9 +1,11 @@
+import { useQueries } from "@tanstack/react-query"
+import { call } from "../../../api/control.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
-import { useApi } from "../../../api/queries.ts"
+import type { UsageFilters } from "../../../shared/usage/fields.ts"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 
 export type LimitState = ResponseOf<"GET", "/admin-ui/admin/limits/state">["limits"][number]
-type Summary = ResponseOf<"GET", "/admin-ui/admin/usage/summary">
+type Summary = ResponseOf<"GET", typeof summaryPath>
 
 const summaryPath = "/admin-ui/admin/usage/summary"
 
@@ -31,30 +33,48 @@ export const takenBy = (row: UsageRow, unit: LimitState["unit"]): number => {
   return row.upstream_ms === null ? 0 : 1
 }
 
-/** Sums up what the key had used in each window before the request: one query for each window that has a limit. */
-export const useUsedBefore = (row: UsageRow, limits: ReadonlyArray<LimitState>) => {
-  const at = new Date(row.created_at)
-  const windows = new Set(limits.filter(({ scope }) => scope === "key").map(({ window }) => window))
-  const summaries = {
-    minute: useSummary(row, startOf("minute", at), windows.has("minute")),
-    day: useSummary(row, startOf("day", at), windows.has("day")),
-    month: useSummary(row, startOf("month", at), windows.has("month"))
-  }
-  return (state: LimitState): number | undefined => {
-    if (state.scope !== "key" || state.within !== null) return undefined
-    const summary = summaries[state.window]
-    return summary === undefined ? undefined : Math.max(0, amountOf(summary, state.unit))
+/** The filter of the records that a limit counts. `undefined` for limits that count a part of them. */
+const filterOf = ({ scope, scope_id, within }: LimitState): UsageFilters | undefined => {
+  if (within !== null) return undefined
+  if (scope === "global") return {}
+  if (scope_id === null) return undefined
+  switch (scope) {
+    case "key":
+      return { key_id: scope_id }
+    case "project":
+      return { project_id: scope_id }
+    case "team":
+      return { team_id: scope_id }
+    case "route":
+      return { route: scope_id }
+    default:
+      return undefined
   }
 }
 
-const nothing: Summary | undefined = undefined
+const nameOf = ({ scope, scope_id, window }: LimitState): string => `${scope} ${scope_id} ${window}`
 
-const useSummary = (row: UsageRow, from: Date, enabled: boolean): Summary | undefined => {
-  const isEmpty = from.toISOString() === row.created_at
-  const found = useApi(
-    summaryPath,
-    { query: { key_id: row.key_id, from: from.toISOString(), to: row.created_at } },
-    { enabled: enabled && !isEmpty }
-  )
-  return found.data ?? nothing
+/** Sums up what was used in each window before the request: one query for each owner and window that has a limit. */
+export const useUsedBefore = (row: UsageRow, limits: ReadonlyArray<LimitState>) => {
+  const at = new Date(row.created_at)
+  const wanted = [...new Map(limits.map((state) => [nameOf(state), state])).values()].flatMap((state) => {
+    const filter = filterOf(state)
+    const from = startOf(state.window, at).toISOString()
+    return filter === undefined || from === row.created_at ? [] : [{ name: nameOf(state), filter, from }]
+  })
+  const found = useQueries({
+    queries: wanted.map(({ filter, from }) => {
+      const query = { ...filter, from, to: row.created_at }
+      return {
+        queryKey: [summaryPath, undefined, query],
+        queryFn: ({ signal }: { readonly signal: AbortSignal }) => call("GET", summaryPath, { query }, { signal })
+      }
+    })
+  })
+  return (state: LimitState): number | undefined => {
+    const summary = found[wanted.findIndex(({ name }) => name === nameOf(state))]?.data
+    return summary === undefined || filterOf(state) === undefined
+      ? undefined
+      : Math.max(0, amountOf(summary, state.unit))
+  }
 }
