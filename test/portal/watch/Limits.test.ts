@@ -28,7 +28,7 @@ describePortal("Limits", (portal) => {
     await page.getByText(/is raised until/).waitFor()
     await page.waitForURL((url) => !url.search.includes("do=raise"))
     await page.goto(`${portal.gateway.control}/admin-ui/limits?open=key:${key.id}`)
-    const drawer = page.getByRole("dialog")
+    const drawer = page.getByRole("dialog", { name: /Limits of a key/ })
     await drawer.getByText("in force").waitFor()
     await drawer.getByRole("button", { name: "End it" }).press("Enter")
     await page.getByRole("dialog", { name: "End the exception" }).getByRole("button", { name: "End it" }).press("Enter")
@@ -75,7 +75,7 @@ describePortal("Limits", (portal) => {
     const key = await createKey(portal.gateway, { name: "runaway", policy: { rpm_limit: 5 } })
     await use(portal, key.raw)
     const { page } = await portal.open("/limits?q=runaway")
-    await page.getByRole("button", { name: "runaway" }).click()
+    await page.getByRole("button", { name: "runaway", exact: true }).click()
     const drawer = page.getByRole("dialog", { name: /Limits of a key/ })
     await drawer.getByRole("button", { name: "Freeze the key" }).click()
     await page

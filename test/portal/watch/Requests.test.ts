@@ -43,8 +43,9 @@ describePortal("Requests", (portal) => {
     assert.isAtMost(await rows.count(), before + 1)
     await waiting.click()
     await rows.filter({ hasText: "another-model" }).waitFor()
+    const answered = page.waitForResponse(/\/usage\/events/)
     await page.keyboard.press("r")
-    await page.waitForLoadState("networkidle").catch(() => {})
+    await answered
     assert.strictEqual(await rows.filter({ hasText: "another-model" }).count(), 1)
   })
 
