@@ -218,7 +218,7 @@ suite("Keys and their policies", (it) => {
         [at(cleared, "team_id"), at(cleared, "guardrail_policy", "forbidden_guardrails")],
         [null, []]
       )
-      assert.deepStrictEqual(yield* ok("GET", path), cleared)
+      assert.deepInclude(Object(yield* ok("GET", path)), Object(cleared))
     })
   )
 

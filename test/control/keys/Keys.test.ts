@@ -133,7 +133,7 @@ suite("Keys", (it) => {
       const project_id = yield* Fixtures.project
       const other = yield* Fixtures.project
       const create = (body: object) =>
-        Effect.map(ok("POST", keys, { body }), (made) => ({ ...Object(at(made, "key")), spend_this_month_usd: 0 }))
+        Effect.flatMap(ok("POST", keys, { body }), (made) => ok("GET", `${keys}/${idOf(made, "key")}`))
       const first = yield* create({ project_id })
       const second = yield* create({ project_id, team_id: `team of ${project_id}` })
       const third = yield* create({ project_id: other })
@@ -208,7 +208,7 @@ suite("Keys", (it) => {
       assert.deepStrictEqual(yield* ok("POST", `${path}/revoke`), revoked)
       const patch = { disabled: false, expires_at: "2030-01-01T00:00:00Z", policy: { rpm_limit: 1 } }
       assert.deepStrictEqual(yield* ok("PATCH", path, { body: patch }), revoked)
-      assert.deepStrictEqual(yield* ok("GET", path), revoked)
+      assert.deepInclude(Object(yield* ok("GET", path)), Object(revoked))
     })
   )
 
