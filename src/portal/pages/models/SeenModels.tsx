@@ -11,14 +11,14 @@ import { durationText, moneyText, percentText } from "../../shared/words/format.
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { pairText, type SeenModel } from "./prices.ts"
 
+const priceds = ["true", "false"] as const
 const sorts = ["requests", "cost", "tokens"] as const
 
 /** The models of recent requests. Those without a price show what they cost, and what they should have cost. */
 export const SeenModels = () => {
   const { change, text } = useTextSearch()
   const mayChange = useAllowed("settings:update")
-  const priced =
-    text("priced") === "true" || text("priced") === "false" ? (text("priced") as "true" | "false") : undefined
+  const priced = priceds.find((one) => one === text("priced"))
   const sort_by = sorts.find((one) => one === text("sort_by"))
   const seen = useApi("/admin-ui/admin/models", { query: { priced, sort_by, limit: 500 } })
   const word = (text("q") ?? "").toLowerCase()

@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/routes",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("do"),
   component: lazyRouteComponent(() => import("./RoutesPage.tsx"))
 })
 

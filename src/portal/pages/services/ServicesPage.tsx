@@ -1,5 +1,117 @@
+import { Button } from "@mantine/core"
+import { Link, useNavigate } from "@tanstack/react-router"
+import { useTextSearch } from "../../address/search.ts"
+import { useLiveRefresh } from "../../api/live.ts"
+import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { When } from "../../shared/words/When.tsx"
+import { ServiceForm } from "./ServiceForm.tsx"
+import { costText, type Service, StateWord, stateOf } from "./service.tsx"
 
-const ServicesPage = () => <PageHeader title="Services" />
+const liveTopics = ["configuration"] as const
+const list = "/admin-ui/admin/services"
+
+/** Backends that keys reach through the gateway. */
+const ServicesPage = () => {
+  const { change, text } = useTextSearch()
+  const navigate = useNavigate()
+  const mayChange = useAllowed("services:update")
+  const services = useApi(list, {})
+  useLiveRefresh(liveTopics, [list])
+  const word = (text("q") ?? "").toLowerCase()
+  const state = text("state")
+  const rows = (services.data ?? []).filter(
+    (service) =>
+      (state === undefined || stateOf(service)[1] === state) &&
+      [service.name, service.upstream_base_url ?? "", service.route_pattern].some((one) =>
+        one.toLowerCase().includes(word)
+      )
+  )
+  const open = (name: string) => void navigate({ to: "/services/$name", params: { name } })
+  return (
+    <>
+      <PageHeader
+        title="Services"
+        lead="Backends of your own that keys call through the gateway, with its limits, guardrails and records."
+        actions={
+          <>
+            <CopyAs address={list} />
+            {mayChange && (
+              <>
+                <Button variant="default" component={Link} to="/studio">
+                  Import from a studio
+                </Button>
+                <Button onClick={() => change({ do: "create" })}>Register a service</Button>
+              </>
+            )}
+          </>
+        }
+      />
+      <Panel query={services} height={300} flush>
+        <DataTable
+          name="services"
+          label="Services"
+          columns={columns}
+          rows={rows}
+          rowId={({ name }) => name}
+          onOpen={({ name }) => open(name)}
+          toolbar={
+            <FilterBar
+              filters={[
+                { name: "q", label: "Name, path or address" },
+                { name: "state", label: "State", choices: ["enabled", "disabled", "incomplete"] }
+              ]}
+            />
+          }
+          empty={
+            <Empty
+              action={mayChange && <Button onClick={() => change({ do: "create" })}>Register a service</Button>}
+              command={`curl -s -X POST '${window.location.origin}${list}' -H "authorization: Bearer $OPERATOR" \\\n  -H 'content-type: application/json' -d '{"name":"search","upstream_base_url":"https://search.example.com"}'`}
+            >
+              {services.data?.length === 0 ? "No service is registered." : "No service matches."} A key can then call it
+              at the path of the service.
+            </Empty>
+          }
+        />
+      </Panel>
+      {text("do") === "create" && mayChange && <ServiceForm onClose={() => change({ do: undefined })} onSaved={open} />}
+    </>
+  )
+}
+
+const columns: ReadonlyArray<Column<Service>> = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ name }) => (
+      <Link to="/services/$name" params={{ name }}>
+        {name}
+      </Link>
+    )
+  },
+  { id: "state", header: "State", main: true, cell: (service) => <StateWord service={service} /> },
+  { id: "route", header: "Path", main: true, cell: ({ route_pattern }) => <code>{route_pattern}</code> },
+  { id: "upstream", header: "Address", cell: ({ upstream_base_url }) => <bdi>{upstream_base_url ?? "–"}</bdi> },
+  { id: "methods", header: "Methods", cell: ({ allowed_methods }) => <code>{allowed_methods.join(" ")}</code> },
+  {
+    id: "credential",
+    header: "Credential",
+    cell: ({ credential_configured }) => (credential_configured ? "configured" : "missing")
+  },
+  { id: "cost", header: "Price", main: true, cell: (service) => costText(service) },
+  { id: "endpoints", header: "Endpoints", numeric: true, cell: ({ openapi_endpoints }) => openapi_endpoints.length },
+  {
+    id: "source",
+    header: "From",
+    cell: ({ source, sync_status }) => (source === "studio" ? `studio, ${sync_status}` : "here")
+  },
+  { id: "updated", header: "Changed", cell: ({ updated_at }) => <When at={updated_at} /> }
+]
 
 export default ServicesPage

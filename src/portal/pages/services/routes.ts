@@ -5,8 +5,15 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/services",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("q", "state", "do"),
   component: lazyRouteComponent(() => import("./ServicesPage.tsx"))
 })
 
-export const servicesRoutes = [list] as const
+const one = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/services/$name",
+  validateSearch: textSearch("tab", "do"),
+  component: lazyRouteComponent(() => import("./ServicePage.tsx"))
+})
+
+export const servicesRoutes = [list, one] as const

@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/studio",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("tab"),
   component: lazyRouteComponent(() => import("./StudioPage.tsx"))
 })
 

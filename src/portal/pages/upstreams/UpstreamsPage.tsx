@@ -1,5 +1,61 @@
+import { Button } from "@mantine/core"
+import { useTextSearch } from "../../address/search.ts"
+import { useLiveRefresh } from "../../api/live.ts"
+import { useAllowed } from "../../api/session.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Tabs } from "../../shared/page/Tabs.tsx"
+import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { Health } from "./Health.tsx"
+import { Mappings } from "./Mappings.tsx"
+import { OpenUi } from "./OpenUi.tsx"
+import { Passthrough } from "./Passthrough.tsx"
+import { ProviderForm } from "./ProviderForm.tsx"
+import { Providers } from "./Providers.tsx"
 
-const UpstreamsPage = () => <PageHeader title="Upstreams" />
+const liveTopics = ["configuration"] as const
+const paths = [
+  "/admin-ui/admin/providers",
+  "/admin-ui/admin/providers/upstream-credentials",
+  "/admin-ui/admin/providers/upstream-passthrough",
+  "/admin-ui/admin/provider-health/state"
+]
+
+/** Where requests go, with which credential, and how it is with them. */
+const UpstreamsPage = () => {
+  const { change, text } = useTextSearch()
+  const mayChange = useAllowed("providers:update")
+  useLiveRefresh(liveTopics, paths)
+  return (
+    <>
+      <PageHeader
+        title="Upstreams"
+        lead="Where requests go, with which credential, and how well that works."
+        actions={
+          <>
+            <CopyAs address="/admin-ui/admin/providers" />
+            {mayChange && (
+              <>
+                <OpenUi />
+                <Button variant="default" onClick={() => change({ do: "check", tab: "health" })}>
+                  Run checks
+                </Button>
+                <Button onClick={() => change({ do: "create" })}>Add a provider</Button>
+              </>
+            )}
+          </>
+        }
+      />
+      <Tabs
+        tabs={[
+          { value: "providers", label: "Providers", content: () => <Providers /> },
+          { value: "health", label: "Health", content: () => <Health /> },
+          { value: "credentials", label: "Credentials of keys and projects", content: () => <Mappings /> },
+          { value: "passthrough", label: "Wildcard", content: () => <Passthrough /> }
+        ]}
+      />
+      {text("do") === "create" && mayChange && <ProviderForm onClose={() => change({ do: undefined })} />}
+    </>
+  )
+}
 
 export default UpstreamsPage

@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/upstreams",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("tab", "do", "name"),
   component: lazyRouteComponent(() => import("./UpstreamsPage.tsx"))
 })
 

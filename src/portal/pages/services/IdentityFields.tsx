@@ -1,0 +1,37 @@
+import { MultiSelect, Stack, TextInput } from "@mantine/core"
+import { errorAt } from "../../shared/change/useSubmit.ts"
+import type { FieldsProps } from "./formFields.ts"
+import styles from "./Services.module.css"
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
+
+export const IdentityFields = ({ error, fields, set }: FieldsProps) => (
+  <fieldset className={styles.section}>
+    <legend>Identity and routing</legend>
+    <Stack gap="sm">
+      <TextInput
+        label="upstream_base_url"
+        description="Where the service is. Requests are refused until it is set."
+        placeholder="https://search.example.com"
+        value={fields.upstream_base_url}
+        onChange={({ currentTarget }) => set({ upstream_base_url: currentTarget.value })}
+        error={errorAt(error, "upstream_base_url")}
+      />
+      <TextInput
+        label="route_pattern"
+        description="The path at the gateway; /* at its end takes everything below. Empty: /services/<name>/*"
+        value={fields.route_pattern}
+        onChange={({ currentTarget }) => set({ route_pattern: currentTarget.value })}
+        error={errorAt(error, "route_pattern")}
+      />
+      <MultiSelect
+        label="allowed_methods"
+        description="Empty: as the server sets it."
+        data={[...methods]}
+        value={[...fields.allowed_methods]}
+        onChange={(values) => set({ allowed_methods: methods.filter((method) => values.includes(method)) })}
+        error={errorAt(error, "allowed_methods")}
+      />
+    </Stack>
+  </fieldset>
+)

@@ -1,0 +1,92 @@
+import { Stack, TextInput } from "@mantine/core"
+import { useState } from "react"
+import { call } from "../../api/control.ts"
+import { changedOf } from "../../shared/change/changed.ts"
+import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
+import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
+import { CostFields } from "./CostFields.tsx"
+import { type Fields, fieldsOf, inputOf } from "./formFields.ts"
+import { IdentityFields } from "./IdentityFields.tsx"
+import { ReliabilityFields } from "./ReliabilityFields.tsx"
+import { path, type Service } from "./service.tsx"
+
+interface Props {
+  /** Without one, the form registers a service. */
+  readonly service?: Service
+  readonly onClose: () => void
+  readonly onSaved: (name: string) => void
+}
+
+/** Registers a service, or changes one: identity and routing, reliability and credential, prices. */
+export const ServiceForm = ({ onClose, onSaved, service }: Props) => {
+  const [first] = useState(() => fieldsOf(service))
+  const [fields, setFields] = useState<Fields>(first)
+  const [name, setName] = useState(service?.name ?? "")
+  const { error, isBusy, submit } = useSubmit<Service>()
+  const { ask, dialog } = useConfirm()
+  const set = (part: Partial<Fields>) => setFields((before) => ({ ...before, ...part }))
+  const patch = inputOf(changedOf(first, fields))
+  const save = () => {
+    if (service === undefined) {
+      void submit(() => call("POST", "/admin-ui/admin/services", { body: { name, ...patch } }), { refresh: true }).then(
+        (saved) => saved !== undefined && onSaved(saved.name)
+      )
+      return
+    }
+    const hidden = "credential" in patch ? { credential: patch.credential === null ? "cleared" : "a new one" } : {}
+    ask({
+      title: `Change ${service.name}`,
+      action: "Change",
+      body: (
+        <Stack gap="xs">
+          <FieldDiff
+            before={Object.fromEntries(Object.keys(patch).map((field) => [field, Reflect.get(service, field)]))}
+            after={{ ...patch, ...hidden }}
+          />
+          {"upstream_base_url" in patch && !("credential" in patch) && service.credential_configured && (
+            <p>A stored credential belongs to its address: on another scheme, host or port it is removed.</p>
+          )}
+        </Stack>
+      ),
+      run: () => call("PATCH", path, { params: { name: service.name }, body: patch }),
+      done: `${service.name} is changed.`,
+      audit: { type: "service", id: service.name },
+      onDone: () => onSaved(service.name)
+    })
+  }
+  return (
+    <>
+      <FormDrawer
+        title={service === undefined ? "Register a service" : `Edit ${service.name}`}
+        action={service === undefined ? "Register" : "Show the difference"}
+        isBusy={isBusy}
+        isDisabled={service === undefined ? name === "" : Object.keys(patch).length === 0}
+        error={error}
+        onSubmit={save}
+        onClose={onClose}
+      >
+        {service === undefined && (
+          <TextInput
+            label="name"
+            description="Lower-case letters, digits and hyphens. It stands in the path of the service."
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+            error={errorAt(error, "name")}
+            data-autofocus
+          />
+        )}
+        <IdentityFields fields={fields} set={set} error={error} />
+        <ReliabilityFields
+          fields={fields}
+          set={set}
+          error={error}
+          isConfigured={service?.credential_configured === true}
+        />
+        <CostFields fields={fields} set={set} error={error} />
+      </FormDrawer>
+      {dialog}
+    </>
+  )
+}

@@ -1,0 +1,65 @@
+import { Stack } from "@mantine/core"
+import { useRange } from "../../address/range.ts"
+import { useApi } from "../../api/queries.ts"
+import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { PathLink } from "../../shared/page/PathLink.tsx"
+import { Tile, Tiles } from "../../shared/page/Tile.tsx"
+import { countText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
+
+const hourMs = 3_600_000
+
+/** What went through the service in the range of the top bar. */
+export const ServiceUsage = ({ name }: { readonly name: string }) => {
+  const { range } = useRange()
+  const isLong = range.to.getTime() - range.from.getTime() > 72 * hourMs
+  const query = { service: name, from: range.from.toISOString(), to: range.to.toISOString() }
+  const series = useApi("/admin-ui/admin/usage/timeseries", { query: { ...query, interval: isLong ? "day" : "hour" } })
+  const total = useApi("/admin-ui/admin/usage/summary", { query })
+  const sum = total.data
+  const rows = Array.isArray(series.data) ? series.data : []
+  return (
+    <Stack gap="sm">
+      <Tiles>
+        <Tile label="Requests" value={sum && countText(sum.request_count)} detail="in this range" />
+        <Tile
+          label="Failures"
+          value={sum && countText(sum.failure_count)}
+          detail={sum && percentText(sum.failure_count, sum.request_count)}
+        />
+        <Tile label="Cost" value={sum && moneyText(sum.estimated_cost_usd)} />
+        <Tile
+          label="Mean time"
+          value={sum && (sum.average_latency_ms === null ? "–" : durationText(sum.average_latency_ms))}
+        />
+      </Tiles>
+      <Panel
+        title="Requests"
+        query={series}
+        height={240}
+        actions={<PathLink path={`/requests?service=${encodeURIComponent(name)}`}>Its requests</PathLink>}
+        empty={
+          series.data !== undefined && rows.length === 0 ? (
+            <Empty>No request went to this service in this range.</Empty>
+          ) : undefined
+        }
+      >
+        <TimeChart
+          label={`Requests to ${name}`}
+          kind="bars"
+          series={[
+            { key: "success", label: "success", color: "var(--good)" },
+            { key: "failure", label: "failure", color: "var(--bad)" }
+          ]}
+          points={rows.map(({ bucket, summary }) => ({
+            at: Date.parse(bucket),
+            values: { success: summary.success_count, failure: summary.failure_count }
+          }))}
+          format={countText}
+          bucketMs={isLong ? 24 * hourMs : hourMs}
+        />
+      </Panel>
+    </Stack>
+  )
+}

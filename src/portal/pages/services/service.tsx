@@ -1,0 +1,25 @@
+import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
+
+export type Service = ResponseOf<"GET", "/admin-ui/admin/services/:name">
+export type ServiceInput = Omit<BodyOf<"PATCH", "/admin-ui/admin/services/:name">, "sync_status">
+export type Endpoint = Service["openapi_endpoints"][number]
+
+export const path = "/admin-ui/admin/services/:name"
+
+/** A service that lacks something cannot be called, enabled or not. */
+export const stateOf = ({ enabled, missing_runtime_fields }: Service): readonly [Meaning, string] =>
+  missing_runtime_fields.length > 0 ? ["warning", "incomplete"] : enabled ? ["good", "enabled"] : ["idle", "disabled"]
+
+export const StateWord = ({ service }: { readonly service: Service }) => {
+  const [meaning, word] = stateOf(service)
+  return <StatusWord meaning={meaning}>{word}</StatusWord>
+}
+
+export const costText = ({
+  cost_mode,
+  estimated_cost_usd
+}: Pick<Service, "cost_mode" | "estimated_cost_usd">): string =>
+  cost_mode === "none"
+    ? "none"
+    : `${cost_mode}${estimated_cost_usd === null ? "" : ` $${estimated_cost_usd.toLocaleString("en-US", { maximumFractionDigits: 9 })}`}`

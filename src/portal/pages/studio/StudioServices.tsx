@@ -1,0 +1,118 @@
+import { Button } from "@mantine/core"
+import { Link } from "@tanstack/react-router"
+import { useState } from "react"
+import { call } from "../../api/control.ts"
+import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { StatusWord } from "../../shared/words/StatusWord.tsx"
+
+type StudioService = ResponseOf<"GET", "/admin-ui/admin/studio/services">[number]
+type Registered = ResponseOf<"GET", "/admin-ui/admin/services">[number]
+type ImportRequest = BodyOf<"POST", "/admin-ui/admin/services/import">
+interface Row extends StudioService {
+  /** The service that was imported from it. */
+  readonly imported: Registered | undefined
+}
+
+/** What the studio offers, beside what is imported already. The chosen ones are imported one after the other. */
+export const StudioServices = ({ isConnected }: { readonly isConnected: boolean }) => {
+  const mayChange = useAllowed("services:update")
+  const offered = useApi("/admin-ui/admin/studio/services", {}, { enabled: isConnected })
+  const registered = useApi("/admin-ui/admin/services", {})
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const { ask, dialog } = useConfirm()
+  if (!isConnected) {
+    return (
+      <Panel title="Services of the studio">
+        <Empty>Connect a studio first. You can also import a list of services as JSON, without a studio.</Empty>
+      </Panel>
+    )
+  }
+  const rows = (offered.data ?? []).map(
+    (service): Row => ({
+      ...service,
+      imported: registered.data?.find(({ studio_service_id }) => studio_service_id === service.studio_service_id)
+    })
+  )
+  const chosen = rows.filter(({ studio_service_id }) => selected.has(studio_service_id))
+  const importChosen = () =>
+    ask({
+      title: `Import ${chosen.length} services`,
+      action: "Import",
+      body: (
+        <ul>
+          {chosen.map(({ imported, name, studio_service_id }) => (
+            <li key={studio_service_id}>
+              <strong>
+                <bdi>{name}</bdi>
+              </strong>{" "}
+              {imported === undefined
+                ? "is new. It stays disabled until you enable it."
+                : "takes its name and pricing rules from the studio; the rest stays."}
+            </li>
+          ))}
+        </ul>
+      ),
+      run: async () => {
+        for (const { import_request } of chosen) {
+          await call("POST", "/admin-ui/admin/services/import", { body: import_request as ImportRequest })
+        }
+      },
+      done: `${chosen.length} services are imported. Give each its credential, then enable it.`,
+      audit: { type: "service", id: chosen.length === 1 ? (chosen[0]?.name ?? "") : "" },
+      onDone: () => setSelected(new Set())
+    })
+  return (
+    <Panel
+      title="Services of the studio"
+      query={offered}
+      height={220}
+      flush
+      actions={
+        mayChange && (
+          <Button onClick={importChosen} disabled={chosen.length === 0}>
+            {chosen.length === 0 ? "Import the selected" : `Import ${chosen.length}`}
+          </Button>
+        )
+      }
+    >
+      <DataTable
+        name="studio-services"
+        label="Services of the studio"
+        columns={columns}
+        rows={rows}
+        rowId={({ studio_service_id }) => studio_service_id}
+        {...(mayChange && { selected, onSelect: setSelected })}
+        empty={<Empty>The studio has no services.</Empty>}
+      />
+      {dialog}
+    </Panel>
+  )
+}
+
+const columns: ReadonlyArray<Column<Row>> = [
+  { id: "name", header: "Name", cell: ({ display_name, name }) => <bdi>{display_name ?? name}</bdi> },
+  {
+    id: "state",
+    header: "Here",
+    main: true,
+    cell: ({ imported }) =>
+      imported === undefined ? (
+        <StatusWord meaning="idle">not imported</StatusWord>
+      ) : (
+        <Link to="/services/$name" params={{ name: imported.name }}>
+          {imported.name}
+        </Link>
+      )
+  },
+  { id: "base_url", header: "Address", cell: ({ base_url }) => <bdi>{base_url ?? "–"}</bdi> },
+  { id: "route", header: "Path", cell: ({ route_pattern }) => <code>{route_pattern}</code> },
+  { id: "environment", header: "Environment", cell: ({ environment }) => environment ?? "–" },
+  { id: "status", header: "Status there", main: true, cell: ({ status }) => <bdi>{status ?? "–"}</bdi> },
+  { id: "tags", header: "Tags", cell: ({ tags }) => <bdi>{tags.join(", ")}</bdi> }
+]

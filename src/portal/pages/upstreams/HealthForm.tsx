@@ -1,0 +1,102 @@
+import { Autocomplete, Select, TextInput } from "@mantine/core"
+import { useState } from "react"
+import { call } from "../../api/control.ts"
+import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
+import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
+
+type State = ResponseOf<"GET", "/admin-ui/admin/provider-health/state">[number]
+type NewState = BodyOf<"POST", "/admin-ui/admin/provider-health/state">
+
+const statuses = ["healthy", "degraded", "unhealthy", "unknown"] as const
+const circuits = ["closed", "half_open", "open"] as const
+
+/** Records what an operator knows. It replaces the stored state until the next check. */
+export const HealthForm = ({
+  onClose,
+  states
+}: {
+  readonly states: ReadonlyArray<State>
+  readonly onClose: () => void
+}) => {
+  const [name, setName] = useState(states[0]?.name ?? "")
+  const [status, setStatus] = useState<(typeof statuses)[number]>("degraded")
+  const [circuit, setCircuit] = useState<(typeof circuits)[number]>("closed")
+  const [reason, setReason] = useState("")
+  const { ask, dialog } = useConfirm()
+  const stored = states.find((state) => state.name === name)
+  const body: NewState = {
+    ...stored,
+    name,
+    provider: stored?.provider ?? "upstream",
+    status,
+    circuit_state: circuit,
+    last_error_code: reason === "" ? null : reason
+  }
+  const pick = (state: Partial<NewState>) => ({
+    status: state.status,
+    circuit_state: state.circuit_state,
+    last_error_code: state.last_error_code
+  })
+  return (
+    <>
+      <FormDrawer
+        title="Record a state by hand"
+        action="Show the difference"
+        isBusy={false}
+        isDisabled={name === ""}
+        error={null}
+        onSubmit={() =>
+          ask({
+            title: `State of ${name}`,
+            action: "Record",
+            body: (
+              <>
+                <FieldDiff before={stored === undefined ? {} : pick(stored)} after={pick(body)} />
+                <p>It informs people. Requests go on whatever it says.</p>
+              </>
+            ),
+            run: () => call("POST", "/admin-ui/admin/provider-health/state", { body }),
+            ...(stored !== undefined && {
+              undo: () => call("POST", "/admin-ui/admin/provider-health/state", { body: stored })
+            }),
+            done: `The state of ${name} is recorded.`,
+            audit: { type: "provider_health", id: name },
+            onDone: onClose
+          })
+        }
+        onClose={onClose}
+      >
+        <Autocomplete
+          label="name"
+          data={states.map((state) => state.name)}
+          value={name}
+          onChange={setName}
+          data-autofocus
+        />
+        <Select
+          label="status"
+          data={[...statuses]}
+          value={status}
+          allowDeselect={false}
+          onChange={(value) => setStatus(statuses.find((one) => one === value) ?? status)}
+        />
+        <Select
+          label="circuit_state"
+          description="What you write here; there is no circuit breaker."
+          data={[...circuits]}
+          value={circuit}
+          allowDeselect={false}
+          onChange={(value) => setCircuit(circuits.find((one) => one === value) ?? circuit)}
+        />
+        <TextInput
+          label="last_error_code"
+          value={reason}
+          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+        />
+      </FormDrawer>
+      {dialog}
+    </>
+  )
+}

@@ -1,0 +1,111 @@
+import { Group, NumberInput, Select, Switch, TagsInput } from "@mantine/core"
+import { useState } from "react"
+import { changedOf } from "../../shared/change/changed.ts"
+import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
+import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
+import { type Settings, type SettingsPatch, saveSettings } from "./passthroughSettings.ts"
+
+const choices = {
+  ui_exposure: ["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"],
+  admin_api_exposure: ["disabled", "operator_only", "explicitly_exposed"],
+  guardrails: ["refuse", "skip"],
+  body_policies: ["refuse", "skip"],
+  ownership: ["project", "key", "shared"]
+} as const
+
+const help = {
+  ui_exposure: "Who may see the upstream’s UI through the proxy listener.",
+  admin_api_exposure: "Who may call the upstream’s administration.",
+  guardrails: "What happens to keys with guardrails, which cannot check these requests.",
+  body_policies: "What happens to keys whose policy depends on bodies, which are not read.",
+  ownership: "Which keys may use the files, batches and responses that a key created."
+} as const
+
+type Choice = keyof typeof choices
+const numbers = ["timeout_ms", "max_request_body_bytes", "max_response_body_bytes"] as const
+
+export const PassthroughForm = ({
+  onClose,
+  settings
+}: {
+  readonly settings: Settings
+  readonly onClose: () => void
+}) => {
+  const { updated_at: _, ...first } = settings
+  const [fields, setFields] = useState<Omit<Settings, "updated_at">>(first)
+  const { ask, dialog } = useConfirm()
+  const set = (part: object) => setFields((before) => ({ ...before, ...part }))
+  const patch: SettingsPatch = changedOf(first, fields)
+  const names = Object.keys(patch)
+  const back: SettingsPatch = Object.fromEntries(names.map((name) => [name, Reflect.get(first, name)]))
+  return (
+    <>
+      <FormDrawer
+        title="Wildcard"
+        action="Show the difference"
+        isBusy={false}
+        isDisabled={names.length === 0}
+        error={null}
+        onSubmit={() =>
+          ask({
+            title: "Change the wildcard",
+            action: "Change",
+            body: <FieldDiff before={{ ...back }} after={{ ...patch }} />,
+            run: () => saveSettings(patch),
+            undo: () => saveSettings(back),
+            done: "The wildcard is changed.",
+            audit: { type: "upstream_passthrough_settings", id: "" },
+            onDone: onClose
+          })
+        }
+        onClose={onClose}
+      >
+        <Switch
+          label="enabled: requests that match no route go to the upstream"
+          checked={fields.enabled}
+          onChange={({ currentTarget }) => set({ enabled: currentTarget.checked })}
+        />
+        <TagsInput
+          label="allowed_paths"
+          description="A * at the end matches any suffix."
+          value={[...fields.allowed_paths]}
+          onChange={(allowed_paths) => set({ allowed_paths })}
+        />
+        <TagsInput
+          label="allowed_methods"
+          value={[...fields.allowed_methods]}
+          onChange={(allowed_methods) => set({ allowed_methods })}
+        />
+        {(Object.keys(choices) as ReadonlyArray<Choice>).map((name) => (
+          <Select
+            key={name}
+            label={name}
+            description={help[name]}
+            data={[...new Set([...choices[name], fields[name]])]}
+            value={fields[name]}
+            allowDeselect={false}
+            onChange={(value) => value !== null && set({ [name]: value })}
+          />
+        ))}
+        <Group grow align="end">
+          {numbers.map((name) => (
+            <NumberInput
+              key={name}
+              label={name}
+              value={fields[name]}
+              min={1}
+              onChange={(value) => typeof value === "number" && set({ [name]: value })}
+            />
+          ))}
+        </Group>
+        <Switch
+          label="limits_streams: max_response_body_bytes cuts event streams too"
+          checked={fields.limits_streams}
+          onChange={({ currentTarget }) => set({ limits_streams: currentTarget.checked })}
+        />
+      </FormDrawer>
+      {dialog}
+    </>
+  )
+}
