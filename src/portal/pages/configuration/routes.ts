@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/configuration",
-  validateSearch: textSearch(),
+  validateSearch: textSearch("tab", "section"),
   component: lazyRouteComponent(() => import("./ConfigurationPage.tsx"))
 })
 

@@ -1,0 +1,55 @@
+import { Button, Select, Stack } from "@mantine/core"
+import { IconDownload } from "@tabler/icons-react"
+import { useTextSearch } from "../../address/search.ts"
+import { useApi } from "../../api/queries.ts"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { countText } from "../../shared/words/format.ts"
+import { JsonView } from "../../shared/words/JsonView.tsx"
+
+/** The document, one section at a time, and as a file. */
+export const Current = () => {
+  const { change, text } = useTextSearch()
+  const query = useApi("/admin-ui/admin/configuration", {})
+  const document = query.data
+  const sections = Object.entries(document ?? {}).filter(([name]) => name !== "format")
+  const [name, value] = sections.find(([one]) => one === text("section")) ?? sections[0] ?? ["", undefined]
+  const choices = sections.map(([one, entries]) => ({
+    value: one,
+    label: Array.isArray(entries) ? `${one} (${countText(entries.length)})` : one
+  }))
+  return (
+    <Panel
+      title="Current document"
+      query={query}
+      height={420}
+      actions={
+        document !== undefined && (
+          <Button variant="default" leftSection={<IconDownload size={14} />} onClick={() => save(document)}>
+            Save as a file
+          </Button>
+        )
+      }
+    >
+      <Stack gap="sm">
+        <Select
+          label="Section"
+          data={choices}
+          value={name}
+          allowDeselect={false}
+          onChange={(section) => change({ section: section ?? undefined })}
+          maw={280}
+        />
+        <JsonView label={name} value={value} />
+      </Stack>
+    </Panel>
+  )
+}
+
+const save = (value: unknown) => {
+  const address = URL.createObjectURL(new Blob([JSON.stringify(value, null, 2), "\n"], { type: "application/json" }))
+  const link = document.createElement("a")
+  link.href = address
+  link.download = "configuration.json"
+  link.click()
+  URL.revokeObjectURL(address)
+}

@@ -1,0 +1,91 @@
+import { Button, Group } from "@mantine/core"
+import type { ResponseOf } from "../../api/Endpoints.ts"
+import { useApiList } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { PathLink } from "../../shared/page/PathLink.tsx"
+import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { When } from "../../shared/words/When.tsx"
+
+type Event = ResponseOf<"GET", "/admin-ui/admin/audit-events">[number]
+
+/** One request that changed something: an apply changes many objects, with the same request id. */
+interface Step {
+  readonly id: string
+  readonly events: ReadonlyArray<Event>
+  readonly first: Event
+}
+
+const path = "/admin-ui/admin/audit-events"
+
+/** What was configured by whom. Changes of one request stand together, as an apply makes them. */
+export const History = () => {
+  const mayRead = useAllowed("audit:read")
+  const list = useApiList(path, { query: { limit: 200 } }, { enabled: mayRead })
+  if (!mayRead) {
+    return (
+      <p>
+        The history is in the audit log. It needs <code>audit:read</code>.
+      </p>
+    )
+  }
+  const configuring = list.rows.filter(({ target_type }) => !silent.has(target_type))
+  const steps = [...Map.groupBy(configuring, ({ request_id }) => request_id)].flatMap(
+    ([id, events]): ReadonlyArray<Step> => {
+      const [first] = events
+      return first === undefined ? [] : [{ id, events, first }]
+    }
+  )
+  return (
+    <Panel query={list.query} height={360} flush>
+      <DataTable
+        name="configuration-history"
+        label="History of the configuration"
+        columns={columns}
+        rows={steps}
+        rowId={({ id }) => id}
+        empty={<Empty>Nothing was configured yet.</Empty>}
+      />
+      {list.query.hasNextPage && (
+        <Group p="sm" justify="center">
+          <Button variant="default" onClick={() => void list.query.fetchNextPage()}>
+            Older changes
+          </Button>
+        </Group>
+      )}
+    </Panel>
+  )
+}
+
+/** Their events change nothing of the document. */
+const silent = new Set(["session", "provider_health", "policy", "tasks", "upstream_ui", "audit_log", "vault"])
+
+const columns: ReadonlyArray<Column<Step>> = [
+  { id: "at", header: "Time", width: 120, cell: ({ first }) => <When at={first.created_at} /> },
+  { id: "by", header: "By", main: true, width: 150, cell: ({ first }) => <bdi>{first.actor_name ?? "–"}</bdi> },
+  {
+    id: "what",
+    header: "Changes",
+    main: true,
+    cell: ({ events }) => {
+      const kinds = Map.groupBy(events, ({ action }) => action)
+      return (
+        <details>
+          <summary>
+            {[...kinds].map(([action, same]) => `${action}${same.length > 1 ? ` × ${same.length}` : ""}`).join(", ")}
+          </summary>
+          {events.slice(0, 50).map(({ action, after, before, sequence, target_id }) => (
+            <section key={sequence}>
+              <PathLink path={`/audit?span=all&open=${sequence}`}>
+                {action} <bdi>{target_id}</bdi>
+              </PathLink>
+              <JsonDiff before={before} after={after} label={`Difference of event ${sequence}`} />
+            </section>
+          ))}
+        </details>
+      )
+    }
+  }
+]

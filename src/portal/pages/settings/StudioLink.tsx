@@ -1,0 +1,21 @@
+import { Link } from "@tanstack/react-router"
+import { useApi } from "../../api/queries.ts"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { Facts } from "../../shared/words/Facts.tsx"
+
+export const StudioLink = () => {
+  const query = useApi("/admin-ui/admin/studio/connection", {})
+  return (
+    <Panel title="Studio" query={query} height={80} actions={<Link to="/studio">Change the connection</Link>}>
+      {query.data !== undefined && (
+        <Facts
+          facts={[
+            ["base_url", <bdi key="url">{query.data.base_url ?? "not set"}</bdi>],
+            ["token", query.data.token_configured ? "configured" : "missing"],
+            ["source", query.data.source]
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
