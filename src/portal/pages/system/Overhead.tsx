@@ -1,0 +1,44 @@
+import { useRange } from "../../address/range.ts"
+import { useApi } from "../../api/queries.ts"
+import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { durationText } from "../../shared/words/format.ts"
+
+const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
+
+/** What the gateway itself adds to a request, without the upstream. */
+export const Overhead = () => {
+  const { range } = useRange()
+  const lengthMs = range.to.getTime() - range.from.getTime()
+  const interval = lengthMs <= 6 * stepMs.hour ? "minute" : lengthMs <= 3 * stepMs.day ? "hour" : "day"
+  const series = useApi("/admin-ui/admin/usage/timeseries", {
+    query: { interval, quantiles: "p50,p95,p99", from: range.from.toISOString(), to: range.to.toISOString() }
+  })
+  const points = (series.data ?? []).map(({ bucket, quantiles }) => {
+    const { p50 = null, p95 = null, p99 = null } = quantiles?.gateway_ms ?? {}
+    return { at: Date.parse(bucket), values: { p50, p95, p99 } }
+  })
+  return (
+    <Panel
+      title="Our overhead"
+      note="gateway_ms: from the request to the response, without the upstream"
+      query={series}
+      height={240}
+      empty={series.data?.length === 0 ? <Empty>No request in this range.</Empty> : undefined}
+    >
+      <TimeChart
+        label="Overhead of the gateway"
+        kind="lines"
+        series={[
+          { key: "p50", label: "p50" },
+          { key: "p95", label: "p95" },
+          { key: "p99", label: "p99" }
+        ]}
+        points={points}
+        format={durationText}
+        bucketMs={stepMs[interval]}
+      />
+    </Panel>
+  )
+}
