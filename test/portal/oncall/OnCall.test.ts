@@ -188,7 +188,8 @@ describePortal(
       await back()
       await page.getByRole("button", { name: "Try again" }).click()
       await page.getByText("The workers cannot be read.").waitFor({ state: "hidden" })
-      const { page: other } = await portal.open("/tasks?q=colour:red")
+      const { page: other, problems } = await portal.open("/tasks?q=colour:red")
+      problems.expect(/^422 GET /)
       await other.getByText(/colour is unknown: use status/).waitFor()
     })
 
@@ -200,8 +201,7 @@ describePortal(
       it(`find every page accessible in ${scheme} colours at ${width} pixels`, async () => {
         await allAreDead(portal)
         const [letter] = await lettersOf(portal)
-        const { axe, page, problems } = await portal.open("/tasks/board", { width, scheme })
-        problems.expect(/^422 GET /)
+        const { axe, page } = await portal.open("/tasks/board", { width, scheme })
         for (const path of [...pages, `/dead-letters/${letter?.dlq_id}`, "/dead-letters?tab=queues"]) {
           await page.goto(`${portal.gateway.control}/admin-ui${path}`)
           await page.getByRole("heading", { level: 1 }).waitFor()

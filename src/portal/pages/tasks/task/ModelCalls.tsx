@@ -82,7 +82,10 @@ export const ModelCalls = ({ attempts, taskId }: Props) => {
   return (
     <div className={styles.stack}>
       <Tiles>
-        <Tile label="Requests" value={total.data === undefined ? undefined : <Count of={total.data.request_count} />} />
+        <Tile
+          label="Requests to models"
+          value={total.data === undefined ? undefined : <Count of={total.data.request_count} />}
+        />
         <Tile
           label="Cost"
           value={total.data === undefined ? undefined : <Money usd={total.data.estimated_cost_usd} />}

@@ -2,8 +2,6 @@ import { Badge, Tooltip } from "@mantine/core"
 import { getRouteApi, Link } from "@tanstack/react-router"
 import { useTextSearch } from "../../../address/search.ts"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
-import { Panel } from "../../../shared/page/Panel.tsx"
-import { Tabs } from "../../../shared/page/Tabs.tsx"
 import { meaningOfTaskStatus } from "../../../shared/tasks/meanings.ts"
 import { useTaskEvents } from "../../../shared/tasks/useTaskEvents.ts"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
@@ -11,16 +9,11 @@ import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { Completeness } from "./Completeness.tsx"
 import { Countdown } from "./Countdown.tsx"
 import { ExplainPanel } from "./ExplainPanel.tsx"
-import { GraphTab } from "./graph/GraphTab.tsx"
-import { InputOutput } from "./InputOutput.tsx"
-import { ModelCalls } from "./ModelCalls.tsx"
-import { RawTab } from "./RawTab.tsx"
 import { Selected } from "./Selected.tsx"
-import { Statuses } from "./Statuses.tsx"
-import { SequenceTab } from "./sequence/SequenceTab.tsx"
 import styles from "./Task.module.css"
 import { TaskActions } from "./TaskActions.tsx"
-import { Timeline } from "./timeline/Timeline.tsx"
+import { TaskTabs } from "./TaskTabs.tsx"
+import { UnknownTask } from "./UnknownTask.tsx"
 import { useTask } from "./useTask.ts"
 
 const route = getRouteApi("/operators/tasks/$taskId")
@@ -35,6 +28,8 @@ const TaskPage = () => {
       if (!query.isFetching) void query.refetch()
   }
   useTaskEvents(taskId, refresh)
+  // the explanation says what is known of where it may be
+  const isNowhere = task.view.error?.status === 404 && task.history.data?.count === 0
   const selection = text("at")
   const select = (id: string | undefined) => change({ at: id })
   const { view } = task
@@ -87,47 +82,7 @@ const TaskPage = () => {
           </Tooltip>
         ))}
       </div>
-      <Tabs
-        tabs={[
-          {
-            value: "timeline",
-            label: "Timeline",
-            content: () => (
-              <Panel query={view} height={300} flush>
-                <Timeline attempts={task.attempts} taskId={taskId} selection={selection} onSelect={select} />
-              </Panel>
-            )
-          },
-          {
-            value: "graph",
-            label: "Graph",
-            content: () => (
-              <Panel query={view} height={520} flush>
-                {graph !== undefined && <GraphTab graph={graph} selection={selection} onSelect={select} />}
-              </Panel>
-            )
-          },
-          {
-            value: "sequence",
-            label: "Sequence",
-            content: () => (
-              <Panel query={view} height={300} flush>
-                {graph !== undefined && (
-                  <SequenceTab graph={graph} attempts={task.attempts} selection={selection} onSelect={select} />
-                )}
-              </Panel>
-            )
-          },
-          { value: "statuses", label: "Statuses", content: () => <Statuses taskId={taskId} /> },
-          {
-            value: "calls",
-            label: "Model calls",
-            content: () => <ModelCalls taskId={taskId} attempts={task.attempts} />
-          },
-          { value: "data", label: "Input and output", content: () => <InputOutput task={task} /> },
-          { value: "raw", label: "Raw", content: () => <RawTab task={task} /> }
-        ]}
-      />
+      {isNowhere ? <UnknownTask /> : <TaskTabs task={task} selection={selection} onSelect={select} />}
       <Selected task={task} selection={selection} onClose={() => select(undefined)} />
     </>
   )
