@@ -105,7 +105,7 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
   { id: "flow", header: "In and out, 60 min", width: 150, main: true, cell: (row) => <Flow view={row} /> },
   {
     id: "actions",
-    header: "",
+    header: "Actions",
     main: true,
     cell: (row) => (
       <Group gap={4} wrap="nowrap" justify="end">

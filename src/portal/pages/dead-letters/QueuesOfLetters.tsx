@@ -52,7 +52,7 @@ const columns: ReadonlyArray<Column<DeadLetterQueue>> = [
   { id: "replayed", header: "Replayed", numeric: true, cell: ({ replayed_count }) => <Count of={replayed_count} /> },
   { id: "replaced", header: "Replaced", numeric: true, cell: ({ replaced_count }) => <Count of={replaced_count} /> },
   { id: "archived", header: "Archived", numeric: true, cell: ({ archived_count }) => <Count of={archived_count} /> },
-  { id: "actions", header: "", main: true, cell: (queue) => <QueueActions queue={queue} /> }
+  { id: "actions", header: "Actions", main: true, cell: (queue) => <QueueActions queue={queue} /> }
 ]
 
 /** Whether the records agree with the messages of the dead-letter queues. */

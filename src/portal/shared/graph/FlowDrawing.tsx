@@ -66,7 +66,6 @@ const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) =>
       nodesDraggable={false}
       nodesConnectable={false}
       deleteKeyCode={null}
-      proOptions={{ hideAttribution: true }}
       onlyRenderVisibleElements
       aria-label={label}
     >

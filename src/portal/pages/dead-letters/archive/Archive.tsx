@@ -27,7 +27,7 @@ const columns: ReadonlyArray<Column<DeadLetterSummary>> = [
   { id: "at", header: "Archived", main: true, cell: ({ archive }) => <When at={archive?.archived_at} /> },
   { id: "until", header: "Deleted", cell: ({ archive }) => <When at={archive?.until} /> },
   { id: "exception", header: "Exception", cell: ({ exception_type, reason }) => <bdi>{exception_type ?? reason}</bdi> },
-  { id: "back", header: "", main: true, cell: ({ dlq_id }) => <TakeBack dlqId={dlq_id} /> }
+  { id: "back", header: "Actions", main: true, cell: ({ dlq_id }) => <TakeBack dlqId={dlq_id} /> }
 ]
 
 /** What was archived, and until when it can be taken back. */

@@ -19,10 +19,15 @@ export const Controls = ({ attempts, failures, onFailure, window: { isWhole, pan
       {isWhole ? " in all" : " shown"}
     </span>
     <Group gap={4}>
-      <Tool label="Earlier · ←" onClick={() => pan(-0.4)} icon={<IconArrowLeft size={15} />} isDisabled={isWhole} />
+      <Tool
+        label="Earlier · Shift ←"
+        onClick={() => pan(-0.4)}
+        icon={<IconArrowLeft size={15} />}
+        isDisabled={isWhole}
+      />
       <Tool label="Zoom out · −" onClick={() => zoom(2)} icon={<IconMinus size={15} />} isDisabled={isWhole} />
       <Tool label="Zoom in · +" onClick={() => zoom(0.5)} icon={<IconPlus size={15} />} isDisabled={false} />
-      <Tool label="Later · →" onClick={() => pan(0.4)} icon={<IconArrowRight size={15} />} isDisabled={isWhole} />
+      <Tool label="Later · Shift →" onClick={() => pan(0.4)} icon={<IconArrowRight size={15} />} isDisabled={isWhole} />
       <Button variant="default" onClick={reset} disabled={isWhole}>
         All
       </Button>

@@ -34,11 +34,7 @@ export const Row = ({ bars, labels, onSelect, onToggle, row, selection, top }: P
         </Link>
       )}
     </div>
-    <div className={styles.track}>
-      {bars.map((bar) => (
-        <BarButton key={bar.id} bar={bar} isSelected={isPartOf(bar, selection)} onSelect={onSelect} />
-      ))}
-    </div>
+    <Track row={row} bars={bars} selection={selection} onSelect={onSelect} />
   </div>
 )
 
@@ -48,35 +44,74 @@ const isPartOf = ({ attempt, id }: Bar, selection: string | undefined): boolean 
 /** Wide enough for an icon. */
 const iconWidth = 18
 
+type TrackProps = Pick<Props, "row" | "bars" | "selection" | "onSelect">
+
+/** The bars are too small to be hit: a click takes the nearest one, and the arrows go from one to the next. */
+const Track = ({ bars, onSelect, row, selection }: TrackProps) => {
+  const place = bars.findIndex((bar) => isPartOf(bar, selection))
+  const take = (next: number) => onSelect(bars[Math.max(0, Math.min(bars.length - 1, next))]?.id)
+  return (
+    <button
+      type="button"
+      className={styles.track}
+      disabled={bars.length === 0}
+      aria-label={`Attempts of ${row.label}: ${summaryOf(row)}`}
+      onClick={(event) => {
+        // Enter and Space have no place
+        if (event.detail === 0) return take(place + 1)
+        const at = event.clientX - event.currentTarget.getBoundingClientRect().left
+        const distance = ({ left, width }: Bar) => Math.max(0, left - at, at - left - width)
+        const nearest = bars.toSorted((one, other) => distance(one) - distance(other))[0]
+        onSelect(nearest?.id)
+      }}
+      onKeyDown={(event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+        if (step === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return
+        event.preventDefault()
+        event.stopPropagation()
+        take(place === -1 ? 0 : place + step)
+      }}
+    >
+      {bars.map((bar) => (
+        <BarMark key={bar.id} bar={bar} isSelected={isPartOf(bar, selection)} />
+      ))}
+    </button>
+  )
+}
+
+const mostNamed = 6
+
+const summaryOf = ({ attempts, detail }: TimelineRow): string =>
+  detail !== ""
+    ? detail
+    : attempts.length <= mostNamed
+      ? attempts.map(({ outcome }) => outcomes[outcome].words).join(", ")
+      : `${attempts.length} attempts, the last one ${outcomes[attempts.at(-1)?.outcome ?? "unknown"].words}`
+
 interface BarProps {
   readonly bar: Bar
   readonly isSelected: boolean
-  readonly onSelect: (id: string | undefined) => void
 }
 
-const BarButton = ({ bar: { attempt, count, id, kind, left, outcome, width }, isSelected, onSelect }: BarProps) => {
+const BarMark = ({ bar: { attempt, count, kind, left, outcome, width }, isSelected }: BarProps) => {
   const { icon: Icon, meaning, words } = outcomes[outcome]
   const length = attempt.end === undefined ? "" : `, ${durationText(attempt.end - attempt.start)}`
-  const label =
+  const title =
     kind === "wait"
       ? `waits for its retry after ${attempt.label}`
       : count > 1
         ? `${count} attempts, the worst of them ${words}`
         : `${attempt.label}: ${words}${length}`
   return (
-    <button
-      type="button"
+    <span
       className={styles.bar}
       data-kind={kind}
       data-meaning={kind === "wait" ? "waiting" : meaning}
       data-selected={isSelected || undefined}
-      data-attempt={attempt.id}
       style={{ left, width }}
-      aria-label={label}
-      title={label}
-      onClick={() => onSelect(id)}
+      title={title}
     >
-      {kind === "attempt" && width >= iconWidth && (count > 1 ? <span>{count}</span> : <Icon size={13} stroke={2.4} />)}
-    </button>
+      {kind === "attempt" && width >= iconWidth && (count > 1 ? count : <Icon size={13} stroke={2.4} />)}
+    </span>
   )
 }

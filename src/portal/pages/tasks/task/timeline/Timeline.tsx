@@ -87,7 +87,7 @@ export const Timeline = ({ attempts, onSelect, selection, taskId }: Props) => {
   if (attempts.length === 0)
     return <Empty>No attempt is known. Workers tell of them where they have an observation sink.</Empty>
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the bars in it take the focus, and the keys move the time
+    // biome-ignore lint/a11y/noStaticElementInteractions: the rows in it take the focus, and the keys move the time
     <div ref={track} className={styles.timeline} onKeyDown={press}>
       <Controls window={window} failures={failed.length} onFailure={nextFailure} attempts={attempts.length} />
       <div ref={scroller} className={styles.scroller}>
