@@ -16,6 +16,9 @@ interface Changed {
   readonly detail: string
 }
 
+/** The API says what to call next; a person has a button. */
+const withCurl = / POST \S+ ends the pause\./
+
 /** Pauses a queue for a reason, or ends its pause. */
 export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queue, ready } }: Props) => {
   const write = useTasksWrite<Changed>()
@@ -60,7 +63,7 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
               done(
                 `${queue} is paused`,
                 <>
-                  <p>{detail}</p>
+                  <p>{detail.replace(withCurl, "")}</p>
                   <Button variant="default" size="compact-sm" onClick={resume}>
                     Undo
                   </Button>

@@ -62,7 +62,7 @@ const queueAlarm = (view: QueueView): ReadonlyArray<Alarm> => {
         {
           ...about,
           meaning: "idle",
-          sentence: `${paused?.by ?? "Somebody"} has paused it: ${paused?.reason ?? ""}${reporting_consumers > view.stopped_consumers ? " Some consumers still take messages." : ""}`
+          sentence: `${paused?.by ?? "Somebody"} has paused it: ${paused?.reason ?? ""}${reporting_consumers > view.stopped_consumers ? " – some consumers still take messages" : ""}`
         }
       ]
     case "unknown":
