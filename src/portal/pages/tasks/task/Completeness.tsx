@@ -8,12 +8,12 @@ const mostIds = 5
 /** Whether all is shown that has happened, and what is missing. */
 export const Completeness = ({ summary }: { readonly summary: ExecutionView["summary"] }) => {
   const { completeness_reasons: reasons, graph_completeness: completeness } = summary
-  if (completeness === "full" && reasons.length === 0) return <StatusWord meaning="good">complete</StatusWord>
+  if (completeness === "full" && reasons.length === 0) return <StatusWord meaning="good">history complete</StatusWord>
   return (
     <Popover width={340} withinPortal>
       <Popover.Target>
         <UnstyledButton className={styles.badge}>
-          <StatusWord meaning="warning">partial</StatusWord>
+          <StatusWord meaning="warning">history partial</StatusWord>
         </UnstyledButton>
       </Popover.Target>
       <Popover.Dropdown>
