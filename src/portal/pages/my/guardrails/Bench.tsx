@@ -4,13 +4,12 @@ import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
-import { CodeBlock } from "../../../shared/words/CodeBlock.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Bench.module.css"
 import { actionWords, type Direction, foundText, testOf, textAfter } from "./guardrailTest.ts"
 
-const example = "My card is 4111 1111 1111 1111. Write to ada@example.org."
+const example = "Call me on +1 202 555 0143, or write to ada@example.org."
 const mostCharacters = 12_000
 
 const directions: ReadonlyArray<{ readonly value: Direction; readonly label: string }> = [
@@ -95,7 +94,11 @@ const Outcome = ({ tested, text }: OutcomeProps) => {
         )}{" "}
         {stopped?.message}
       </p>
-      {after !== text && after !== "" && <CodeBlock label="The text after the guardrails" text={after} />}
+      {after !== text && after !== "" && (
+        <figure className={styles.text} aria-label="The text after the guardrails">
+          <bdi>{after}</bdi>
+        </figure>
+      )}
       <ul className={styles.results}>
         {results.map(({ action, guardrail_name, latency_ms, metadata, reason }) => (
           <li key={`${guardrail_name} ${action} ${reason}`}>
