@@ -1,4 +1,5 @@
-import { Button, Group } from "@mantine/core"
+import { Button, Group, Stack } from "@mantine/core"
+import { useTextSearch } from "../../address/search.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
@@ -7,6 +8,7 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { When } from "../../shared/words/When.tsx"
 
 type Event = ResponseOf<"GET", "/admin-ui/admin/audit-events">[number]
@@ -22,6 +24,7 @@ const path = "/admin-ui/admin/audit-events"
 
 /** What was configured by whom. Changes of one request stand together, as an apply makes them. */
 export const History = () => {
+  const { change, text } = useTextSearch()
   const mayRead = useAllowed("audit:read")
   const list = useApiList(path, { query: { limit: 200 } }, { enabled: mayRead })
   if (!mayRead) {
@@ -46,6 +49,8 @@ export const History = () => {
         columns={columns}
         rows={steps}
         rowId={({ id }) => id}
+        onOpen={({ id }) => change({ open: id })}
+        openId={text("open")}
         empty={<Empty>Nothing was configured yet.</Empty>}
       />
       {list.query.hasNextPage && (
@@ -55,9 +60,28 @@ export const History = () => {
           </Button>
         </Group>
       )}
+      <DetailDrawer title={() => "Changes of one request"}>
+        {(id) => <StepView events={steps.find((step) => step.id === id)?.events ?? []} />}
+      </DetailDrawer>
     </Panel>
   )
 }
+
+const StepView = ({ events }: Pick<Step, "events">) =>
+  events.length === 0 ? (
+    <p>Its events are not among those that were read. Look at them in the audit log.</p>
+  ) : (
+    <Stack gap="md">
+      {events.map(({ action, after, before, sequence, target_id }) => (
+        <section key={sequence}>
+          <PathLink path={`/audit?span=all&open=${sequence}`}>
+            {action} <bdi>{target_id}</bdi>
+          </PathLink>
+          <JsonDiff before={before} after={after} label={`Difference of event ${sequence}`} />
+        </section>
+      ))}
+    </Stack>
+  )
 
 /** Their events change nothing of the document. */
 const silent = new Set(["session", "provider_health", "policy", "tasks", "upstream_ui", "audit_log", "vault"])
@@ -69,23 +93,9 @@ const columns: ReadonlyArray<Column<Step>> = [
     id: "what",
     header: "Changes",
     main: true,
-    cell: ({ events }) => {
-      const kinds = Map.groupBy(events, ({ action }) => action)
-      return (
-        <details>
-          <summary>
-            {[...kinds].map(([action, same]) => `${action}${same.length > 1 ? ` × ${same.length}` : ""}`).join(", ")}
-          </summary>
-          {events.slice(0, 50).map(({ action, after, before, sequence, target_id }) => (
-            <section key={sequence}>
-              <PathLink path={`/audit?span=all&open=${sequence}`}>
-                {action} <bdi>{target_id}</bdi>
-              </PathLink>
-              <JsonDiff before={before} after={after} label={`Difference of event ${sequence}`} />
-            </section>
-          ))}
-        </details>
-      )
-    }
+    cell: ({ events }) =>
+      [...Map.groupBy(events, ({ action }) => action)]
+        .map(([action, same]) => `${action}${same.length > 1 ? ` × ${same.length}` : ""}`)
+        .join(", ")
   }
 ]

@@ -3,9 +3,9 @@ import { useTextSearch } from "../../address/search.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
-import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { PathLink } from "../../shared/page/PathLink.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { When } from "../../shared/words/When.tsx"
 
@@ -62,11 +62,6 @@ const columns: ReadonlyArray<Column<Event>> = [
     id: "difference",
     header: "Difference",
     main: true,
-    cell: ({ after, before }) => (
-      <details>
-        <summary>show</summary>
-        <JsonDiff before={before} after={after} label="Difference of the health" />
-      </details>
-    )
+    cell: ({ sequence }) => <PathLink path={`/audit?span=all&open=${sequence}`}>event {sequence}</PathLink>
   }
 ]
