@@ -57,8 +57,8 @@ export const FrontDoor = () => {
               <Facts
                 facts={[
                   ["identity_enabled", <OnOff key="on" isOn={identity.enabled} />],
-                  ["issuer", <bdi key="issuer">{identity.issuer}</bdi>],
-                  ["oidc_discovery_url", <bdi key="url">{identity.oidc_discovery_url}</bdi>],
+                  ["issuer", identity.issuer],
+                  ["oidc_discovery_url", identity.oidc_discovery_url],
                   ["tenant_id", identity.tenant_id],
                   ["audience", identity.audience],
                   ["required_scope", identity.required_scope],
