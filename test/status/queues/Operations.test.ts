@@ -140,8 +140,8 @@ for (const { doors, name, skip } of variants) {
         const live = (kind: "exchanges" | "queues") =>
           topology[kind].map(({ live, name }: { readonly live: string; readonly name: string }) => [name, live])
         assert.deepStrictEqual(live("exchanges"), [
-          [names.statusExchange, "same"],
-          [names.tasksExchange, "same"]
+          [names.tasksExchange, "same"],
+          [names.statusExchange, "same"]
         ])
         assert.deepInclude(live("queues"), [names.queue, "same"])
         const [binding] = topology.bindings.filter(({ queue }: { readonly queue: string }) => queue === names.queue)
