@@ -136,7 +136,11 @@ for (const { doors, name, skip } of variants) {
         const { get, names } = yield* world
         const { body } = yield* get("/queues")
         assert.deepStrictEqual(body.broker, { state: "connected", detail: "" })
-        const { body: topology } = yield* get("/topology")
+        const isKnown = ({ live }: { readonly live: string }) => live !== "unknown"
+        const { body: topology } = yield* eventually(
+          get("/topology"),
+          ({ body }) => body.exchanges.every(isKnown) && body.queues.every(isKnown)
+        )
         const live = (kind: "exchanges" | "queues") =>
           topology[kind].map(({ live, name }: { readonly live: string; readonly name: string }) => [name, live])
         assert.deepStrictEqual(live("exchanges"), [
