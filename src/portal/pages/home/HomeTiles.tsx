@@ -44,10 +44,12 @@ export const HomeTiles = ({ queues, spend }: Props) => {
         detail={`${countText(hour.refused)} refused, ${countText(hour.errors)} with status 5xx in the last hour`}
       />
       <Tile
-        label="Our overhead, p50 / p95"
-        value={overhead.isPending ? undefined : pairText(quantiles?.gateway_ms)}
+        label="Our overhead"
+        value={overhead.isPending ? undefined : (timeText(quantiles?.gateway_ms?.p50) ?? "–")}
         detail={
-          quantiles === undefined ? "no request in this hour" : `of ${pairText(quantiles.latency_ms)} with the upstream`
+          quantiles === undefined
+            ? "no request in this hour"
+            : `p95 ${timeText(quantiles.gateway_ms?.p95) ?? "–"}; with the upstream ${timeText(quantiles.latency_ms?.p50) ?? "–"}, p95 ${timeText(quantiles.latency_ms?.p95) ?? "–"}`
         }
       />
       <Tile
@@ -82,5 +84,4 @@ export const HomeTiles = ({ queues, spend }: Props) => {
 const rateText = (rate: number): string =>
   rate.toLocaleString("en-US", { maximumFractionDigits: rate < 1 ? 2 : rate < 100 ? 1 : 0 })
 
-const pairText = (pair: { readonly p50?: number; readonly p95?: number } | null | undefined): string =>
-  pair?.p50 === undefined || pair.p95 === undefined ? "–" : `${durationText(pair.p50)} / ${durationText(pair.p95)}`
+const timeText = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : durationText(ms))

@@ -41,7 +41,7 @@ const Then = ({ explanation: { decided, now } }: { readonly explanation: Explana
     {decided.check !== null && (
       <ul className={styles.tree}>
         {(now?.applied_layers ?? []).map(({ kind, scope_id }) => {
-          const name = scope_id === null ? kind : `${kind}:${scope_id}`
+          const name = nameOf({ kind, scope_id })
           return (
             <li key={name}>
               <Layer name={name} version={undefined} isDenying={name === decided.layer} />
@@ -55,9 +55,7 @@ const Then = ({ explanation: { decided, now } }: { readonly explanation: Explana
             </li>
           )
         })}
-        {(now?.applied_layers ?? []).every(
-          ({ kind, scope_id }) => (scope_id === null ? kind : `${kind}:${scope_id}`) !== decided.layer
-        ) && (
+        {(now?.applied_layers ?? []).every((layer) => nameOf(layer) !== decided.layer) && (
           <li>
             <Layer name={decided.layer ?? "the route's own limits"} version={undefined} isDenying />
             <ul>
@@ -85,11 +83,7 @@ const Now = ({ now }: Pick<Explanation, "now">) => {
       <ul className={styles.tree} aria-label="Policy layers, in their order">
         {now.reasons.map(({ denies, kind, policy_version, scope_id }) => (
           <li key={`${kind} ${scope_id}`}>
-            <Layer
-              name={scope_id === null ? kind : `${kind}:${scope_id}`}
-              version={policy_version}
-              isDenying={denies.length > 0}
-            />
+            <Layer name={nameOf({ kind, scope_id })} version={policy_version} isDenying={denies.length > 0} />
             {denies.length > 0 && (
               <ul>
                 {denies.map(({ check, message }) => (
@@ -114,6 +108,10 @@ const Now = ({ now }: Pick<Explanation, "now">) => {
 const Verdict = ({ isAllowed, words }: { readonly isAllowed: boolean; readonly words: string }) => (
   <StatusWord meaning={isAllowed ? "good" : "warning"}>{words}</StatusWord>
 )
+
+/** As the API names layers elsewhere: the key itself is `key`. */
+const nameOf = ({ kind, scope_id }: { readonly kind: string; readonly scope_id: string | null }): string =>
+  kind === "key" || scope_id === null ? kind : `${kind}:${scope_id}`
 
 interface LayerProps {
   readonly name: string
