@@ -50,7 +50,9 @@ const columns: ReadonlyArray<Column<LimitState>> = [
     header: "Ends",
     main: true,
     cell: ({ forecast, remaining, resets_at }) =>
-      remaining !== null && remaining <= 0 ? (
+      remaining === null ? (
+        "unknown"
+      ) : remaining <= 0 ? (
         <strong>used up</strong>
       ) : forecast === null || Date.parse(forecast) >= Date.parse(resets_at) ? (
         "not before its reset"

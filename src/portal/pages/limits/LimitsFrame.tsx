@@ -1,7 +1,7 @@
 import { Button, TextInput } from "@mantine/core"
 import { useDebouncedCallback } from "@mantine/hooks"
 import { IconFilter } from "@tabler/icons-react"
-import { Link, useLocation } from "@tanstack/react-router"
+import { Link } from "@tanstack/react-router"
 import { type ReactNode, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { addressOf } from "../../api/control.ts"
@@ -23,7 +23,6 @@ const views = [
 /** What the pages of limits share: their titles, the drawer of a key, and the form that raises a limit. */
 export const LimitsFrame = ({ children }: { readonly children: ReactNode }) => {
   const { change } = useTextSearch()
-  const { pathname } = useLocation()
   const mayRaise = useAllowed("policies:update")
   return (
     <>
@@ -39,7 +38,7 @@ export const LimitsFrame = ({ children }: { readonly children: ReactNode }) => {
       />
       <nav className={styles.tabs} aria-label="Views of limits">
         {views.map(({ label, path }) => (
-          <Link key={path} to={path} search={true} aria-current={pathname === path ? "page" : undefined}>
+          <Link key={path} to={path} search={true} activeOptions={{ exact: true, includeSearch: false }}>
             {label}
           </Link>
         ))}
