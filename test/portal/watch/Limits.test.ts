@@ -102,6 +102,8 @@ describePortal("Limits", (portal) => {
       await use(portal, key.raw)
       const { axe, page } = await portal.open(path, { scheme, width })
       await page.getByText(`budget ${scheme}`).first().waitFor()
+      const views = page.getByRole("navigation", { name: "Views of limits" })
+      assert.strictEqual(await views.locator("[aria-current]").count(), 1)
       assert.deepStrictEqual(await axe(), [])
       assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
     })
