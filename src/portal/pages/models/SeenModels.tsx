@@ -134,6 +134,7 @@ const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArra
             model === "other" || model === "unknown" ? null : (
               <Button
                 variant="subtle"
+                px={6}
                 onClick={() => onPrice(price?.model ?? model)}
                 aria-label={`Set the price of ${model}`}
               >

@@ -98,9 +98,10 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<ModelPric
           header: "Actions",
           main: true,
           cell: (price: ModelPrice) => (
-            <Group gap={2} wrap="nowrap">
+            <Group gap={0} wrap="nowrap">
               <Button
                 variant="subtle"
+                px={6}
                 onClick={() => changes.onChange(price.model)}
                 aria-label={`Change the price of ${price.model}`}
               >
@@ -108,6 +109,7 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<ModelPric
               </Button>
               <Button
                 variant="subtle"
+                px={6}
                 c="red"
                 onClick={() => changes.onRemove(price)}
                 aria-label={`Delete the price of ${price.model}`}

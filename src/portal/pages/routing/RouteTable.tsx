@@ -116,15 +116,16 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<Route>> =
           main: true,
           width: 150,
           cell: (route: Route) => (
-            <Group gap={2} wrap="nowrap">
+            <Group gap={0} wrap="nowrap">
               <Button
                 variant="subtle"
+                px={6}
                 onClick={() => changes.onToggle(route)}
                 aria-label={`${route.enabled ? "Disable" : "Enable"} ${route.route}`}
               >
                 {route.enabled ? "Disable" : "Enable"}
               </Button>
-              <Button variant="subtle" onClick={() => changes.onEdit(route)} aria-label={`Edit ${route.route}`}>
+              <Button variant="subtle" px={6} onClick={() => changes.onEdit(route)} aria-label={`Edit ${route.route}`}>
                 Edit
               </Button>
             </Group>

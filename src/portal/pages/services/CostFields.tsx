@@ -74,6 +74,7 @@ export const CostFields = ({ error, fields, set }: FieldsProps) => {
             />
             <ActionIcon
               variant="subtle"
+              px={6}
               color="red"
               size={30}
               aria-label={`Remove rule ${place + 1}`}

@@ -63,7 +63,7 @@ const columnsOf = (service: Service, onEdit: ((row: Row) => void) | undefined): 
           header: "Action",
           main: true,
           cell: (row: Row) => (
-            <Button variant="subtle" onClick={() => onEdit(row)} aria-label={`Set the price of ${idOf(row)}`}>
+            <Button variant="subtle" px={6} onClick={() => onEdit(row)} aria-label={`Set the price of ${idOf(row)}`}>
               Set
             </Button>
           )

@@ -108,6 +108,7 @@ const columnsOf = (
             version.version === active ? null : (
               <Button
                 variant="subtle"
+                px={6}
                 onClick={() => onRestore(version)}
                 aria-label={`Restore version ${version.version}`}
               >

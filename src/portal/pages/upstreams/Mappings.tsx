@@ -129,9 +129,10 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<Mapping>>
           header: "Actions",
           main: true,
           cell: (mapping: Mapping) => (
-            <Group gap={2} wrap="nowrap">
+            <Group gap={0} wrap="nowrap">
               <Button
                 variant="subtle"
+                px={6}
                 onClick={() => changes.onToggle(mapping)}
                 aria-label={`${mapping.enabled ? "Disable" : "Enable"} the credential of ${mapping.target_label}`}
               >
@@ -139,6 +140,7 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<Mapping>>
               </Button>
               <Button
                 variant="subtle"
+                px={6}
                 c="red"
                 onClick={() => changes.onRemove(mapping)}
                 aria-label={`Delete the credential of ${mapping.target_label}`}

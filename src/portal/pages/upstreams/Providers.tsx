@@ -119,19 +119,26 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<Provider>
           header: "Actions",
           main: true,
           cell: (provider: Provider) => (
-            <Group gap={2} wrap="nowrap">
+            <Group gap={0} wrap="nowrap">
               <Button
                 variant="subtle"
+                px={6}
                 onClick={() => changes.onToggle(provider)}
                 aria-label={`${provider.enabled ? "Disable" : "Enable"} ${provider.name}`}
               >
                 {provider.enabled ? "Disable" : "Enable"}
               </Button>
-              <Button variant="subtle" onClick={() => changes.onEdit(provider)} aria-label={`Edit ${provider.name}`}>
+              <Button
+                variant="subtle"
+                px={6}
+                onClick={() => changes.onEdit(provider)}
+                aria-label={`Edit ${provider.name}`}
+              >
                 Edit
               </Button>
               <Button
                 variant="subtle"
+                px={6}
                 c="red"
                 onClick={() => changes.onRemove(provider)}
                 aria-label={`Delete ${provider.name}`}

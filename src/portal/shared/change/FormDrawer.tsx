@@ -36,7 +36,7 @@ export const FormDrawer = ({
       onClose={onClose}
       position="right"
       size={560}
-      title={<h2>{title}</h2>}
+      title={title}
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <form onSubmit={submit} noValidate>
