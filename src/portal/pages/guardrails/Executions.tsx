@@ -11,7 +11,7 @@ import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { durationText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
-import { ActionWord, actions, type Execution } from "./words.tsx"
+import { ActionWord, actions, type Execution } from "./words/words.tsx"
 
 const path = "/admin-ui/admin/guardrails/executions"
 

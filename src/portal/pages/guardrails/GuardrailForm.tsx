@@ -19,7 +19,7 @@ import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
 import { JsonEditor } from "../../shared/editor/JsonEditor.tsx"
 import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { CoverageSentence } from "./Coverage.tsx"
-import { failureSentences, type Guardrail } from "./words.tsx"
+import { failureSentences, type Guardrail } from "./words/words.tsx"
 
 type Patch = BodyOf<"PATCH", "/admin-ui/admin/guardrails/:name">
 const modes = ["pre_call", "post_call", "during_call"] as const

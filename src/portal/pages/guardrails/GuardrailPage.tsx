@@ -15,7 +15,7 @@ import { Coverage, CoverageSentence } from "./Coverage.tsx"
 import { Executions } from "./Executions.tsx"
 import { GuardrailForm } from "./GuardrailForm.tsx"
 import { Overview } from "./Overview.tsx"
-import { EnabledWord, type Guardrail } from "./words.tsx"
+import { EnabledWord, type Guardrail } from "./words/words.tsx"
 
 const liveTopics = ["configuration"] as const
 const path = "/admin-ui/admin/guardrails/:name"

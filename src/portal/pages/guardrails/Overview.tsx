@@ -8,7 +8,7 @@ import { Tile, Tiles } from "../../shared/page/Tile.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
 import { countText, durationText, percentText } from "../../shared/words/format.ts"
 import { JsonView } from "../../shared/words/JsonView.tsx"
-import { actions, failureSentences, type Guardrail } from "./words.tsx"
+import { actions, failureSentences, type Guardrail } from "./words/words.tsx"
 
 const colors = { allow: "var(--good)", modify: "var(--working)", warn: "var(--warning)", block: "var(--bad)" }
 const intervalMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }

@@ -3,7 +3,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { Count } from "../../shared/words/Amounts.tsx"
 import { durationText } from "../../shared/words/format.ts"
-import { EnabledWord, type Guardrail } from "./words.tsx"
+import { EnabledWord, type Guardrail } from "./words/words.tsx"
 
 type Sums = ResponseOf<"GET", "/admin-ui/admin/guardrails/summary">["summary"]
 

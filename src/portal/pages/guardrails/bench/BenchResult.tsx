@@ -1,7 +1,7 @@
 import { Alert, Stack } from "@mantine/core"
 import { Facts } from "../../../shared/words/Facts.tsx"
 import { durationText } from "../../../shared/words/format.ts"
-import { ActionWord } from "../words.tsx"
+import { ActionWord } from "../words/words.tsx"
 import { align } from "./align.ts"
 import styles from "./Bench.module.css"
 import { chunksOf, contentOf } from "./chunks.ts"

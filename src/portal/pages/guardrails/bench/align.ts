@@ -80,7 +80,7 @@ const utf8 = new TextEncoder()
  */
 export const heldAfter = (chunks: ReadonlyArray<string>, sent: ReadonlyArray<string>): ReadonlyArray<number> => {
   const whole = chunks.join("")
-  const segments = align(whole, sent.join(""))
+  const segments = withCutEnd(align(whole, sent.join("")))
   let arrived = 0
   let gone = 0
   return chunks.map((chunk, place) => {
@@ -89,6 +89,14 @@ export const heldAfter = (chunks: ReadonlyArray<string>, sent: ReadonlyArray<str
     const passed = Math.min(arrived, passedOf(segments, gone))
     return utf8.encode(whole.slice(passed, arrived)).length
   })
+}
+
+/** A stream that was stopped ends within a word: its beginning was sent, and the rest waits for ever. */
+const withCutEnd = (segments: ReadonlyArray<Segment>): ReadonlyArray<Segment> => {
+  const last = segments.at(-1)
+  if (last === undefined || !isChanged(last) || !last.before.startsWith(last.after)) return segments
+  const { after, before } = last
+  return [...segments.slice(0, -1), { before: after, after }, { before: before.slice(after.length), after: "" }]
 }
 
 /** How much of the text before stands for the first `length` characters of the text after. */

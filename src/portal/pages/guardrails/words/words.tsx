@@ -1,5 +1,5 @@
-import type { ResponseOf } from "../../api/Endpoints.ts"
-import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
+import type { ResponseOf } from "../../../api/Endpoints.ts"
+import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 
 export type Guardrail = ResponseOf<"GET", "/admin-ui/admin/guardrails/:name">
 export type Execution = ResponseOf<"GET", "/admin-ui/admin/guardrails/executions">["executions"][number]
