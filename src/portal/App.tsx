@@ -2,6 +2,7 @@ import { MantineProvider } from "@mantine/core"
 import { Notifications } from "@mantine/notifications"
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
+import { setNonce } from "get-nonce"
 import "@mantine/core/styles.css"
 import "@mantine/notifications/styles.css"
 import "@mantine/spotlight/styles.css"
@@ -12,6 +13,9 @@ import type { SignedIn } from "./api/session.ts"
 import "./theme/mantine.css"
 import { router } from "./router.tsx"
 import { theme, variables } from "./theme/theme.ts"
+
+// Dialogs stop the page behind them from scrolling with a style that a library of Mantine adds.
+if (nonce !== undefined) setNonce(nonce)
 
 const queries = new QueryClient({
   defaultOptions: {
