@@ -1,4 +1,5 @@
 import {
+  hashKey,
   type InfiniteData,
   keepPreviousData,
   type QueryKey,
@@ -155,6 +156,16 @@ export const useApiWrite = <M extends Exclude<Method, "GET">, P extends PathOf<M
     mutationFn: (request) => call(method, path, request),
     // a response may have a secret, which must not stay in the memory of the page
     gcTime: 0,
-    onSuccess: () => Promise.all(stale.map((read) => client.invalidateQueries({ queryKey: [read] })))
+    onSuccess: (_, { params }) =>
+      Promise.all(
+        stale.map((read) =>
+          client.invalidateQueries({
+            queryKey: [read],
+            // what was deleted cannot be read again
+            predicate: ({ queryKey }) =>
+              method !== "DELETE" || read !== path || hashKey([queryKey[1]]) !== hashKey([params])
+          })
+        )
+      )
   })
 }

@@ -41,7 +41,7 @@ describePortal("Keys", (portal) => {
     await page.getByText("Nothing.").waitFor()
     await press(page, "Enter")
     await page.getByRole("heading", { name: "by keyboard is ready" }).waitFor()
-    const secret = await page.getByRole("region", { name: "Secret" }).innerText()
+    const secret = await page.getByRole("region", { name: "Secret", exact: true }).innerText()
     assert.match(secret.trim(), /^rk_live_[0-9a-f]{72}$/)
     assert.include(await page.locator("main").innerText(), "curl")
     const done = page.getByRole("button", { name: /^Done/ })

@@ -125,7 +125,7 @@ describePortal("The pages of a holder", (portal) => {
         for (const path of pages) {
           await page.goto(`${portal.gateway.control}/admin-ui${path}`)
           await page.getByRole("heading", { level: 1 }).waitFor()
-          await page.locator("[aria-busy=true]").waitFor({ state: "detached" })
+          await page.waitForFunction("document.querySelector('[aria-busy=true]') === null")
           assert.deepStrictEqual(await axe(), [], path)
           assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width, path)
         }

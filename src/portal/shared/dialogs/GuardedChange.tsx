@@ -39,7 +39,9 @@ export const tellRefused = (
 
 /** Shows the difference before it is made. If somebody else was faster, it shows both versions, and asks again. */
 export const GuardedChange = <Entity extends { readonly updated_at: string }>(props: Props<Entity>) => {
-  const { action, base, changes, children, error, fieldsOf, isBusy, onClose, onConfirm, reread, title } = props
+  const { action, changes, children, error, fieldsOf, isBusy, onClose, onConfirm, reread, title } = props
+  // the page behind the dialog goes on to follow what others change
+  const [base] = useState(props.base)
   const [latest, setLatest] = useState<Entity>()
   const [sentAt, setSentAt] = useState<string>()
   const current = latest ?? base
