@@ -22,6 +22,7 @@ export const ChangeProject = ({ base, changes, onClose, onDone, onRefused }: Pro
   const params = { id: base.id }
   const reread = () =>
     client.fetchQuery({
+      staleTime: 0,
       queryKey: [projectPath, params, undefined],
       queryFn: () => call("GET", projectPath, { params })
     })

@@ -35,7 +35,11 @@ export const ChangeKey = ({ base, changes, children, onClose, onDone, onRefused 
   const update = useApiWrite("PATCH", keyPath, staleAfterKeys)
   const params = { id: base.id }
   const reread = () =>
-    client.fetchQuery({ queryKey: [keyPath, params, undefined], queryFn: () => call("GET", keyPath, { params }) })
+    client.fetchQuery({
+      staleTime: 0,
+      queryKey: [keyPath, params, undefined],
+      queryFn: () => call("GET", keyPath, { params })
+    })
   return (
     <GuardedChange
       title={`Change ${keyName(base)}`}

@@ -32,7 +32,11 @@ export const LayerReview = ({ changes, layer, onClose, onDone, onRefused }: Prop
   const update = useApiWrite("PATCH", layerPath, staleAfterLayers)
   const params = { id: layer.id }
   const reread = () =>
-    client.fetchQuery({ queryKey: [layerPath, params, undefined], queryFn: () => call("GET", layerPath, { params }) })
+    client.fetchQuery({
+      staleTime: 0,
+      queryKey: [layerPath, params, undefined],
+      queryFn: () => call("GET", layerPath, { params })
+    })
   const before = upsertOf(layer)
   return (
     <GuardedChange

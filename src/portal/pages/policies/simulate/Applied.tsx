@@ -67,7 +67,11 @@ const ReadKeyReview = ({ of, onClose, policy }: ReadKeyProps) => {
       action="Change it"
       base={base}
       reread={() =>
-        client.fetchQuery({ queryKey: [keyPath, params, undefined], queryFn: () => call("GET", keyPath, { params }) })
+        client.fetchQuery({
+          staleTime: 0,
+          queryKey: [keyPath, params, undefined],
+          queryFn: () => call("GET", keyPath, { params })
+        })
       }
       fieldsOf={({ policy: current }) => flatFields({ policy: current })}
       changes={prefixed("policy", policy)}
