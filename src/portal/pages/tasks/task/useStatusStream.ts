@@ -90,7 +90,8 @@ class StatusStream {
       () => undefined
     )
     if (explanation?.verdict === "finished") {
-      this.close()
+      // what has arrived since the last drawing is still to be drawn
+      this.source.close()
       this.become("ended")
     } else this.become("lost")
   }
