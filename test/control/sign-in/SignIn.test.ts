@@ -6,6 +6,7 @@ import { RequestId } from "../../../src/control/api/schema/Errors.ts"
 import { Operator } from "../../../src/control/api/schema/Security.ts"
 import { Audit } from "../../../src/control/audit/Audit.ts"
 import * as ControlApp from "../../../src/control/ControlApp.ts"
+import { ListenerSessions, ofHolders } from "../../../src/control/session/ListenerSessions.ts"
 import { Sessions } from "../../../src/control/session/Sessions.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
@@ -240,10 +241,12 @@ suite("Signing in", (it) => {
   )
 })
 
-const portal = Listener.layer(EmbeddedDatabase.layer, { routes: Layer.mergeAll(ControlApp.portal) })
+const portal = Listener.layer(EmbeddedDatabase.layer, { routes: Layer.mergeAll(ControlApp.portal) }).pipe(
+  Layer.provide(Layer.succeed(ListenerSessions, ofHolders))
+)
 
 describeWith(portal, { excludeTestServices: true })("The listener of holders", (it) => {
-  it.effect("takes no session cookies", () =>
+  it.effect("takes no session of an operator", () =>
     Effect.gen(function* () {
       const cookie = `svc_session=${"A".repeat(43)}`
       const answer = yield* as({ ...sameOrigin, cookie }, "GET", "/admin-ui/v1/me")
