@@ -25,6 +25,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/environment/VariableKinds.ts",
       "layers/amqp/Link.ts",
       "layers/drivers/InstalledDriver.ts",
+      "layers/postgres/PreparedDatabase.ts",
       "layers/roles/TasksModule.ts",
       "layers/workers/WorkerIdentity.ts",
       "src/control/portal/InstallationFacts.ts",
@@ -36,6 +37,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
     [
       "src/control/http/RequestDecoding.ts",
       "src/control/keys/KeyGuardrails.ts",
+      "src/control/policies/GuardrailBench.ts",
       "src/control/sign-in/OidcProvider.ts",
       "src/control/sign-in/StartLinkRoutes.ts",
       "src/guardrails/StreamTest.ts",
