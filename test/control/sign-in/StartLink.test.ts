@@ -43,7 +43,7 @@ describeWith(listener, { excludeTestServices: true })("The link that the program
       const again = yield* open(code, { ...fromTerminal, cookie: page.cookie })
       assert.deepStrictEqual([again.status, again.headers.location, isSignedIn(again)], [303, "/admin-ui/", false])
 
-      const events = yield* ok("GET", `${admin}/audit/events?action=sessions:sign_in`)
+      const events = yield* ok("GET", `${admin}/audit-events?action=sessions:sign_in`)
       assert.strictEqual(at(events, 0, "after", "of"), "StartLink")
     })
   )
