@@ -34,7 +34,7 @@ interface Installation {
 
 export const makeInstallation = (upstream: string) =>
   Effect.map(Store.make, (store): Installation => {
-    const token = process.env["SVC_BENCH_KEPT"] ? `op_live_${"ab".repeat(32)}` : `op_live_${randomBytes(32).toString("hex")}`
+    const token = `op_live_${randomBytes(32).toString("hex")}`
     return { store, token, upstream }
   })
 

@@ -57,14 +57,13 @@ export const redis: Effect.Effect<Ioredis, BenchFailed, Scope.Scope> = Effect.ac
 const decodeText = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ text: Schema.String })]))
 
 export const make = Effect.gen(function* () {
-  const kept = process.env["SVC_BENCH_KEPT"]
-  const name = kept ?? `svc_bench_${randomBytes(6).toString("hex")}`
+  const name = `svc_bench_${randomBytes(6).toString("hex")}`
   const url = new URL(postgresUrl)
   url.pathname = `/${name}`
   const client = yield* redis
   const redisPrefix = `{${name}}:`
-  yield* Effect.acquireRelease(Effect.ignore(query(postgresUrl, `CREATE DATABASE ${name}`)), () =>
-    kept !== undefined ? Effect.void : Effect.orDie(query(postgresUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+  yield* Effect.acquireRelease(query(postgresUrl, `CREATE DATABASE ${name}`), () =>
+    Effect.orDie(query(postgresUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
   )
   yield* Effect.addFinalizer(() => Effect.promise(() => unlinkKeys(client, redisPrefix)))
   const text = (expression: string) =>

@@ -111,11 +111,10 @@ const keyId = createHash("md5")
  * to a service, every tenth belongs to a task of five of one key, three in a hundred fail. Times are even over the
  * range.
  */
-export const rowsOf = (from: number, to: number, start: number, stepMs: number): string => `
+const rowsOf = (from: number, to: number, start: number, stepMs: number): string => `
   INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status, status_code,
     error_code, latency_ms, usage_source, input_tokens, output_tokens, total_tokens, cost_nanos, cost_source, streamed,
-    task_id, run_id, trace_id, fallback_count, service_name, http_method, endpoint_path, endpoint_template, team_id,
-    first_byte_ms, gateway_ms, subject, end_user, session_id, client)
+    task_id, run_id, trace_id, fallback_count, service_name, http_method, endpoint_path, endpoint_template)
   SELECT gen_random_uuid(), to_timestamp((${start} + n * ${stepMs}) / 1000.0), 'request-' || n, md5('key' || k)::uuid,
     md5('project' || k % 20)::uuid, CASE WHEN k % 3 = 0 THEN '/v1/messages' ELSE '/v1/chat/completions' END,
     'model-' || (k + (luck < 0.2)::integer) % 8, CASE WHEN n % 10 = 3 THEN 'internal-service' ELSE 'upstream' END,
@@ -125,11 +124,7 @@ export const rowsOf = (from: number, to: number, start: number, stepMs: number):
     CASE WHEN n / 5 % 10 = 0 THEN 'task-' || n / 5 END, CASE WHEN n / 5 % 10 = 0 THEN 'run-' || n / 50 END,
     CASE WHEN n % 4 = 0 THEN md5('trace' || n) END, (luck > 0.99)::integer,
     CASE WHEN n % 10 = 3 THEN 'service-' || k % 5 END, CASE WHEN n % 10 = 3 THEN 'POST' END,
-    CASE WHEN n % 10 = 3 THEN '/jobs/' || n END, CASE WHEN n % 10 = 3 THEN '/jobs/{id}' END,
-    CASE WHEN k % 12 > 0 THEN 'team-' || k % 12 END, CASE WHEN code = 200 THEN 20 + (luck * 1000)::integer END, 1 + n % 3,
-    CASE WHEN k % 4 = 0 THEN 'subject-' || k || '-' || n % 3 END, CASE WHEN k % 5 = 4 THEN 'user-' || n % 997 END,
-    CASE WHEN k % 5 = 1 THEN 'session-' || k || '-' || n / 2000 END,
-    (ARRAY['openai-python', 'claude-code', 'curl', 'openai-node', 'browser'])[1 + k % 5]
+    CASE WHEN n % 10 = 3 THEN '/jobs/' || n END, CASE WHEN n % 10 = 3 THEN '/jobs/{id}' END
   FROM (
     SELECT n, luck, CASE WHEN n / 5 % 10 = 0 THEN (n / 5 % 200)::integer ELSE floor(200 * power(random(), 3))::integer END AS k,
       CASE WHEN luck < 0.015 THEN 429 WHEN luck < 0.02 THEN 403 WHEN luck < 0.03 THEN 500 ELSE 200 END AS code
