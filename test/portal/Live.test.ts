@@ -38,7 +38,9 @@ describePortal(
     it("comes back by itself after a restart of the server, and says so", async () => {
       const { page, problems } = await portal.open("/projects")
       await eventuallyTrue(async () => (await stateOf(page)) === "live")
-      problems.expect(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/)
+      problems.expect(
+        /ERR_CONNECTION_REFUSED|ERR_SOCKET_NOT_CONNECTED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/
+      )
       problems.expect(/^503 GET /)
       const restarted = portal.restart()
       await eventuallyTrue(async () => (await stateOf(page)) === "reconnecting")

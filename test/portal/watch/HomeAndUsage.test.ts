@@ -43,7 +43,8 @@ describePortal("The first minute", (portal) => {
   it("is followed by usage: by group and measure, compared, exported, kept as a view", async () => {
     const { axe, page } = await portal.open("/usage?group=model&measure=requests")
     const table = page.getByRole("table", { name: "Usage by model" })
-    await table.getByText("gpt-5").waitFor()
+    // the range ends at the last whole minute
+    await table.getByText("gpt-5").waitFor({ timeout: 100_000 })
     assert.deepStrictEqual(await axe(), [])
     await page.getByRole("button", { name: "Export" }).click()
     const saved = page.waitForEvent("download")
