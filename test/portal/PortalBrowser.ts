@@ -157,7 +157,7 @@ class RunningPortal implements Portal {
     const page = await context.newPage()
     problems.watch(page)
     await page.goto(`/admin-ui${path}`)
-    await page.waitForSelector(token === null ? "form input[name=token]" : "main#page")
+    await page.waitForSelector(token === null ? "form input[name=token]" : "main#page h1")
     return { page, problems, axe: () => axeOf(page), answer: answering(page, problems) }
   }
 

@@ -1,5 +1,5 @@
 import { notifications } from "@mantine/notifications"
-import { Outlet, useLocation, useNavigate } from "@tanstack/react-router"
+import { Outlet, useMatches, useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
 import { useSession } from "../api/session.ts"
 import { useReconnected } from "../api/useReconnected.ts"
@@ -15,7 +15,8 @@ import { TopBar } from "./TopBar.tsx"
 
 export const OperatorShell = () => {
   const session = useSession()
-  const { pathname } = useLocation()
+  // The location is ahead of the page that the outlet shows, which must not ask what the token may not read.
+  const pathname = useMatches({ select: (matches) => matches.at(-1)?.pathname ?? "/" })
   const navigate = useNavigate()
   const who = session.state === "signed-in" ? session.who : undefined
   const groups = menuFor(who?.scopes ?? [])

@@ -70,9 +70,11 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
       : found.data === undefined || found.isFetching
         ? "Looking…"
         : searchedSentence(found.data.searched)
+  // whoever types the name of a page wants the page, and not an action that has the word in it
+  const shown = text === "" ? [latest, doing, ...pages] : [hits, ...pages, doing]
   return (
     <Spotlight
-      actions={[hits, ...(text === "" ? [latest] : []), doing, ...pages].filter(({ actions }) => actions.length > 0)}
+      actions={shown.filter(({ actions }) => actions.length > 0)}
       query={text}
       onQueryChange={setText}
       shortcut={["mod + K"]}

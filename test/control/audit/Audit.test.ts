@@ -442,7 +442,7 @@ const scenarios = {
 /**
  * The rotation of the own token is tested below, configuration as code in Configuration tests of its own, all routes
  * with the other settings, the link to the upstream's UI where there is a listener for it, an import of prices with the
- * price book, sessions with signing in, and the rotation of a key by its holder with the holder's view.
+ * price book, sessions with signing in and with operator tokens, and the rotation of a key by its holder with the holder's view.
  */
 const elsewhere = [
   "operator-token.rotate",
@@ -453,6 +453,7 @@ const elsewhere = [
   "model-prices.import",
   "session.create",
   "session.end",
+  "operator-sessions.end",
   "me.rotate",
   "me.revoke",
   "me.askForRaise"
@@ -461,6 +462,7 @@ const elsewhere = [
 const asking = new Set([
   "me.test",
   "guardrails.test",
+  "policy.impact",
   "studio.test",
   "service-import.preview",
   "service-openapi.preview"

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
+import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { describePortal } from "../PortalBrowser.ts"
 
 const currentOf = (page: Page) => page.locator('nav [aria-current="page"]:visible').allInnerTexts()
@@ -32,7 +33,7 @@ describePortal("The menus and the range", (portal) => {
     await page.getByLabel("From").waitFor()
     await page.keyboard.press("Escape")
     await page.getByLabel("From").waitFor({ state: "hidden" })
-    await page.waitForFunction("document.activeElement?.textContent === 'Custom'")
+    await eventuallyTrue(() => page.evaluate<boolean>("document.activeElement?.textContent === 'Custom'"))
   })
 
   it("are at the thumb on a phone, with all pages in a drawer that is accessible", async () => {

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import * as RunningGateway from "../../RunningGateway.ts"
+import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 
 const hostile = `<img src=x onerror="document.title='owned'"> \u202eevil`
@@ -125,7 +126,7 @@ describePortal("The pages of a holder", (portal) => {
         for (const path of pages) {
           await page.goto(`${portal.gateway.control}/admin-ui${path}`)
           await page.getByRole("heading", { level: 1 }).waitFor()
-          await page.waitForFunction("document.querySelector('[aria-busy=true]') === null")
+          await eventuallyTrue(async () => (await page.locator("[aria-busy=true]").count()) === 0)
           assert.deepStrictEqual(await axe(), [], path)
           assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width, path)
         }

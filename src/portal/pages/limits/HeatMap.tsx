@@ -65,16 +65,17 @@ export const HeatMap = ({ limits }: { readonly limits: ReadonlyArray<LimitState>
 
 const Cell = ({ onOpen, state }: { readonly state: LimitState; readonly onOpen: () => void }) => {
   const words = wordsOf(state)
+  const share = state.share === null ? "?" : percentText(Math.round(state.share * 100), 100)
   return (
     <Tooltip label={words} multiline maw={320}>
       <UnstyledButton
         className={styles.cell}
         data-level={levelOf(state.share)}
         onClick={onOpen}
-        aria-label={`${state.scope_name}, ${state.meter}: ${words}`}
+        aria-label={`${state.scope_name}, ${state.meter}: ${share}, ${words}`}
         tabIndex={-1}
       >
-        {state.share === null ? "?" : percentText(Math.round(state.share * 100), 100)}
+        {share}
       </UnstyledButton>
     </Tooltip>
   )
