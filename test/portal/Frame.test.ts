@@ -125,17 +125,6 @@ const frame = (portal: Portal) => {
     await indicator.click()
     await eventuallyTrue(async () => (await indicator.innerText()) === "live")
   })
-
-  for (const scheme of ["light", "dark"] as const) {
-    for (const width of [360, 1280]) {
-      it(`is accessible in ${scheme} colours at ${width} pixels`, async () => {
-        const { axe, page } = await portal.open("/settings", { scheme, width })
-        await page.getByRole("heading", { level: 1 }).waitFor()
-        assert.deepStrictEqual(await axe(), [])
-        assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
-      })
-    }
-  }
 }
 
 describePortal("The portal", (portal) => {

@@ -20,14 +20,14 @@ const isName = (text: string): text is RangeName => Object.hasOwn(ranges, text)
 
 export const defaultRange: RangeName = "24h"
 
-/** Relative ranges end at the last whole minute, so that pages which are drawn again ask nothing new. */
+/** Relative ranges end with the current minute, so that pages which are drawn again in it ask nothing new. */
 export const rangeOf = (text: string, now: number): Range => {
   const [start = "", end = ""] = text.split("..")
   const from = Date.parse(start)
   const to = Date.parse(end)
   if (from < to) return { text, from: new Date(from), to: new Date(to), isRelative: false }
   const name = isName(text) ? text : defaultRange
-  const until = Math.floor(now / minuteMs) * minuteMs
+  const until = (Math.floor(now / minuteMs) + 1) * minuteMs
   return { text: name, from: new Date(until - ranges[name] * minuteMs), to: new Date(until), isRelative: true }
 }
 

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react"
 
-/** One timer for each interval, however many components show a time. It rests while the tab is hidden. */
+/** One timer for each step, however many components show a time. It rests while the tab is hidden. */
 interface Ticker {
   now: number
   timer: number | undefined
@@ -17,24 +17,32 @@ const tickerOf = (everyMs: number): Ticker => {
   return made
 }
 
-/** Returns the time, and draws the component again every so often. */
+/** Returns the time, and draws the component again with each multiple of the step. */
 export const useNow = (everyMs: number): number => {
   const ticker = tickerOf(everyMs)
   return useSyncExternalStore(
     (listener) => {
       ticker.listeners.add(listener)
-      ticker.timer ??= window.setInterval(() => {
-        if (document.hidden) return
-        ticker.now = Date.now()
-        for (const each of ticker.listeners) each()
-      }, everyMs)
+      if (ticker.timer === undefined) start(ticker, everyMs)
       return () => {
         ticker.listeners.delete(listener)
         if (ticker.listeners.size > 0) return
-        window.clearInterval(ticker.timer)
+        window.clearTimeout(ticker.timer)
         ticker.timer = undefined
       }
     },
     () => ticker.now
+  )
+}
+
+const start = (ticker: Ticker, everyMs: number): void => {
+  ticker.timer = window.setTimeout(
+    () => {
+      start(ticker, everyMs)
+      if (document.hidden) return
+      ticker.now = Date.now()
+      for (const each of ticker.listeners) each()
+    },
+    everyMs - (Date.now() % everyMs)
   )
 }

@@ -1,6 +1,5 @@
 import { assert, it } from "@effect/vitest"
 import * as RunningGateway from "../../RunningGateway.ts"
-import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 
 const hostile = `<img src=x onerror="document.title='owned'"> \u202eevil`
@@ -116,21 +115,4 @@ describePortal("The pages of a holder", (portal) => {
     await page.getByRole("alert").filter({ hasText: "Something broke." }).waitFor()
     await page.getByText(/You may spend/).waitFor()
   })
-
-  for (const scheme of ["light", "dark"] as const) {
-    for (const width of [360, 1280]) {
-      it(`are accessible in ${scheme} colours at ${width} pixels`, async () => {
-        const key = await keyOf(portal, { name: "w".repeat(120) })
-        await send(portal, key.raw)
-        const { axe, page } = await portal.open("/my", { token: key.raw, scheme, width })
-        for (const path of pages) {
-          await page.goto(`${portal.gateway.control}/admin-ui${path}`)
-          await page.getByRole("heading", { level: 1 }).waitFor()
-          await eventuallyTrue(async () => (await page.locator("[aria-busy=true]").count()) === 0)
-          assert.deepStrictEqual(await axe(), [], path)
-          assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width, path)
-        }
-      })
-    }
-  }
 })

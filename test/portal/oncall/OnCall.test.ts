@@ -192,25 +192,6 @@ describePortal(
       problems.expect(/^422 GET /)
       await other.getByText(/colour is unknown: use status/).waitFor()
     })
-
-    const pages = ["/tasks/board", "/tasks", "/tasks/refused-1", "/tasks/refused-1?tab=graph", "/dead-letters"]
-    for (const [width, scheme] of [
-      [360, "light"],
-      [1280, "dark"]
-    ] as const) {
-      it(`find every page accessible in ${scheme} colours at ${width} pixels`, async () => {
-        await allAreDead(portal)
-        const [letter] = await lettersOf(portal)
-        const { axe, page } = await portal.open("/tasks/board", { width, scheme })
-        for (const path of [...pages, `/dead-letters/${letter?.dlq_id}`, "/dead-letters?tab=queues"]) {
-          await page.goto(`${portal.gateway.control}/admin-ui${path}`)
-          await page.getByRole("heading", { level: 1 }).waitFor()
-          await eventuallyTrue(async () => (await page.locator("main [aria-busy=true]").count()) === 0)
-          assert.deepStrictEqual(await axe(), [], path)
-          assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width, path)
-        }
-      })
-    }
   },
   { example: false, flags: ["--tasks", tasks] }
 )

@@ -43,8 +43,7 @@ describePortal("The first minute", (portal) => {
   it("is followed by usage: by group and measure, compared, exported, kept as a view", async () => {
     const { axe, page } = await portal.open("/usage?group=model&measure=requests")
     const table = page.getByRole("table", { name: "Usage by model" })
-    // the range ends at the last whole minute
-    await table.getByText("gpt-5").waitFor({ timeout: 100_000 })
+    await table.getByText("gpt-5").waitFor()
     assert.deepStrictEqual(await axe(), [])
     await page.getByRole("button", { name: "Export" }).click()
     const saved = page.waitForEvent("download")
@@ -63,17 +62,4 @@ describePortal("The first minute", (portal) => {
     await table.getByText("gpt-5").click()
     await page.getByRole("dialog", { name: /gpt-5/ }).getByText("Refused by budgets").waitFor()
   })
-
-  for (const [scheme, width, path] of [
-    ["light", 360, "/"],
-    ["dark", 1280, "/"],
-    ["dark", 360, "/usage"]
-  ] as const) {
-    it(`is accessible at ${path} in ${scheme} colours at ${width} pixels`, async () => {
-      const { axe, page } = await portal.open(path, { scheme, width })
-      await page.getByRole("figure").first().waitFor()
-      assert.deepStrictEqual(await axe(), [])
-      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
-    })
-  }
 })

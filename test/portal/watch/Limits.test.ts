@@ -92,20 +92,4 @@ describePortal("Limits", (portal) => {
     await page.getByRole("heading", { name: "Limits", level: 1 }).waitFor()
     assert.strictEqual(await page.getByRole("button", { name: "Raise a limit" }).count(), 0)
   })
-
-  for (const [scheme, width, path] of [
-    ["dark", 360, "/limits"],
-    ["light", 1280, "/limits/budgets"]
-  ] as const) {
-    it(`are accessible at ${path} in ${scheme} colours at ${width} pixels`, async () => {
-      const key = await createKey(portal.gateway, { name: `budget ${scheme}`, policy: { daily_budget_usd: 3 } })
-      await use(portal, key.raw)
-      const { axe, page } = await portal.open(path, { scheme, width })
-      await page.getByText(`budget ${scheme}`).first().waitFor()
-      const views = page.getByRole("navigation", { name: "Views of limits" })
-      assert.strictEqual(await views.locator("[aria-current]").count(), 1)
-      assert.deepStrictEqual(await axe(), [])
-      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
-    })
-  }
 })

@@ -86,17 +86,4 @@ describePortal("Requests", (portal) => {
     await page.getByText("The database is away.").first().waitFor()
     await page.getByRole("figure", { name: "Requests by their result" }).waitFor()
   })
-
-  for (const [scheme, width] of [
-    ["light", 360],
-    ["dark", 1280]
-  ] as const) {
-    it(`are accessible in ${scheme} colours at ${width} pixels`, async () => {
-      const { axe, page } = await portal.open("/requests", { scheme, width })
-      await page.getByRole("figure", { name: "Requests by their result" }).waitFor()
-      await page.getByRole("table", { name: "Requests" }).locator("tr").first().waitFor({ state: "attached" })
-      assert.deepStrictEqual(await axe(), [])
-      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
-    })
-  }
 })

@@ -11,7 +11,7 @@ const seriesPath = "/admin-ui/admin/usage/timeseries"
 /** The last hour by the minute and by the status code: what the first tiles are made of. */
 export const useLastHour = () => {
   const now = useNow(minuteMs)
-  const until = Math.floor(now / minuteMs) * minuteMs
+  const until = (Math.floor(now / minuteMs) + 1) * minuteMs
   const found = useApi(seriesPath, {
     query: {
       interval: "minute",

@@ -50,7 +50,7 @@ const GroupPage = () => {
   return (
     <>
       <PageHeader
-        title={exception ?? name.reason}
+        title={(exception ?? name.reason) || "A group of dead letters"}
         lead={
           <>
             Open dead letters of <bdi>{name.queue_name}</bdi> for <code>{name.reason}</code>.{" "}

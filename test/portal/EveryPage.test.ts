@@ -1,0 +1,174 @@
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, beforeAll, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { eventuallyTrue } from "./EventuallyTrue.ts"
+import { describePortal, type OpenedPage, type Portal } from "./PortalBrowser.ts"
+import { fill, type TypicalInstallation } from "./TypicalInstallation.ts"
+
+const shopTasks = fileURLToPath(new URL("oncall/ShopTasks.ts", import.meta.url))
+
+/** `SVC_TEST_PAGES=all` looks at each page in each state, colour scheme and width. Else a part of it stands for the rest. */
+const isWhole = process.env["SVC_TEST_PAGES"] === "all"
+
+/** Keeps a picture of each page in this directory. */
+const pictures = process.env["SVC_TEST_PICTURES"]
+
+const operatorPages = ({ group, keyId, letterId, projectId, requestId, taskId }: TypicalInstallation) => [
+  ...["/", "/requests", `/requests/${requestId}`, "/usage", "/limits", "/limits/budgets", "/limits/requests"],
+  ...[
+    "/tasks/board",
+    "/tasks",
+    `/tasks/${taskId}`,
+    `/tasks/${taskId}?tab=graph`,
+    "/dead-letters",
+    "/dead-letters?tab=queues"
+  ],
+  ...[`/dead-letters/${letterId}`, `/dead-letters/group?${group}`],
+  ...["/keys", "/keys/new", `/keys/${keyId}`, `/keys/${keyId}?tab=policy`, "/projects", `/projects/${projectId}`],
+  ...["/policies", "/policies/simulate", "/guardrails", "/guardrails/no-secrets"],
+  ...["/models", "/routes", "/upstreams", "/services", "/studio"],
+  ...["/audit", "/configuration", "/operators", "/settings", "/system"]
+]
+const holderPages = ["/my", "/my/use", "/my/models", "/my/requests", "/my/guardrails", "/my/key"]
+
+/** None of these ids exists. */
+const nothing: TypicalInstallation = {
+  projectId: "00000000-0000-4000-8000-000000000001",
+  keyId: "00000000-0000-4000-8000-000000000002",
+  holderKey: "",
+  requestId: "none",
+  taskId: "none",
+  letterId: "none",
+  group: ""
+}
+
+const api = /^\/admin-ui\/(?:admin|tasks|find|v1)\b/
+
+type View = readonly [scheme: "light" | "dark", width: number]
+
+const everyView: ReadonlyArray<View> = (["light", "dark"] as const).flatMap((scheme) =>
+  [360, 768, 1280].map((width): View => [scheme, width])
+)
+
+/** A third of the pages stands for all of them. */
+const someOf = (pages: ReadonlyArray<string>) => (isWhole ? pages : pages.filter((_, n) => n % 3 === 0))
+
+const viewsOf = (...some: ReadonlyArray<View>): ReadonlyArray<View> => (isWhole ? everyView : some)
+
+const settled = (page: Page) => eventuallyTrue(async () => (await page.locator("main [aria-busy=true]").count()) === 0)
+
+/** How much of the page has moved under the reader: 0 is nothing, from 0.1 on it disturbs. */
+const shiftOf = (page: Page): Promise<number> =>
+  page.evaluate<number>(`new Promise((resolve) => {
+    let sum = 0
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value
+    }).observe({ type: "layout-shift", buffered: true })
+    setTimeout(() => resolve(sum), 50)
+  })`)
+
+const mostShift = 0.1
+
+/** Opens each address, and returns what is wrong with each page. */
+const lookAt = async (
+  { axe, page }: OpenedPage,
+  origin: string,
+  paths: ReadonlyArray<string>,
+  { isLoading = false, name, width }: { readonly isLoading?: boolean; readonly name: string; readonly width: number }
+): Promise<ReadonlyArray<string>> => {
+  const wrong: Array<string> = []
+  for (const path of paths) {
+    const found: Array<string> = []
+    await page.goto(`${origin}/admin-ui${path}`)
+    try {
+      await page.locator("main#page h1").first().waitFor()
+      if (!isLoading) await settled(page)
+    } catch (error) {
+      found.push(String(error))
+    }
+    found.push(...(await axe()))
+    const wide = await page.evaluate<number>("document.documentElement.scrollWidth")
+    if (wide > width) found.push(`is ${wide} pixels wide`)
+    const shift = await shiftOf(page)
+    if (shift > mostShift) found.push(`moves by ${shift.toFixed(2)}`)
+    if ((await page.locator("h1").count()) !== 1) found.push(`has ${await page.locator("h1").count()} titles`)
+    if (pictures !== undefined) {
+      mkdirSync(pictures, { recursive: true })
+      const file = `${name} ${path.slice(1).replaceAll(/[^\w-]+/g, "_") || "home"}.png`
+      await page.screenshot({ path: join(pictures, file), fullPage: true })
+    }
+    wrong.push(...found.map((problem) => `${path} ${problem}`))
+  }
+  return wrong
+}
+
+const inView = ([scheme, width]: View) => `in ${scheme} colours at ${width} pixels`
+
+const testState = (
+  portal: Portal,
+  state: string,
+  pages: () => ReadonlyArray<string>,
+  views: ReadonlyArray<View>,
+  {
+    isLoading = false,
+    prepare,
+    token
+  }: {
+    readonly isLoading?: boolean
+    readonly prepare?: (opened: OpenedPage) => Promise<unknown>
+    readonly token?: () => Promise<string> | string
+  } = {}
+) => {
+  for (const view of views) {
+    const [scheme, width] = view
+    it(`${state}, ${inView(view)}`, { timeout: 600_000 }, async () => {
+      const opened = await portal.open(pages()[0] ?? "/", {
+        scheme,
+        width,
+        ...(token !== undefined && { token: await token() })
+      })
+      await prepare?.(opened)
+      const name = `${state} ${scheme} ${width}`
+      assert.deepStrictEqual(await lookAt(opened, portal.gateway.control, pages(), { isLoading, name, width }), [])
+    })
+  }
+}
+
+describePortal(
+  "Every page of a typical installation",
+  (portal) => {
+    let installation: TypicalInstallation | undefined
+    const made = () => {
+      assert(installation !== undefined)
+      return installation
+    }
+    beforeAll(async () => {
+      installation = await fill(portal)
+    })
+    const operators = () => operatorPages(made())
+    const holder = { token: () => made().holderKey }
+
+    testState(portal, "operators", operators, viewsOf(["light", 1280], ["dark", 360]))
+    testState(portal, "holders", () => holderPages, viewsOf(["dark", 1280], ["light", 360]), holder)
+
+    const failing = {
+      prepare: ({ answer }: OpenedPage) => answer(api, { status: 500, message: "The database is away." })
+    }
+    testState(portal, "operators, errors", () => someOf(operators()), viewsOf(["dark", 1280]), failing)
+    testState(portal, "holders, errors", () => someOf(holderPages), viewsOf(["light", 360]), { ...failing, ...holder })
+
+    const slow = { isLoading: true, prepare: ({ answer }: OpenedPage) => answer(api, { delayMs: 5_000 }) }
+    testState(portal, "operators, slow", () => someOf(operators()), viewsOf(["light", 360]), slow)
+
+    const forbidden = { token: () => portal.tokenWith("audit:read") }
+    testState(portal, "operators, forbidden", () => operators().slice(1), viewsOf(), forbidden)
+  },
+  { example: false, flags: ["--tasks", shopTasks] }
+)
+
+describePortal("Every page of an empty installation", (portal) => {
+  const missing = { prepare: async ({ problems }: OpenedPage) => problems.expect(/^404 GET/) }
+  testState(portal, "empty", () => someOf(operatorPages(nothing)), viewsOf(["light", 1280]), missing)
+})

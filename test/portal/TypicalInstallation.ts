@@ -1,0 +1,106 @@
+import { assert } from "@effect/vitest"
+import { createKey } from "../RunningGateway.ts"
+import { eventuallyTrue } from "./EventuallyTrue.ts"
+import type { Portal } from "./PortalBrowser.ts"
+
+/** What an installation has after its first days, and the ids that the addresses of its pages contain. */
+export interface TypicalInstallation {
+  readonly projectId: string
+  readonly keyId: string
+  readonly holderKey: string
+  readonly requestId: string
+  readonly taskId: string
+  readonly letterId: string
+  /** The query of the page of its group. */
+  readonly group: string
+}
+
+interface Letter {
+  readonly dlq_id: string
+  readonly task_id: string
+  readonly queue_name: string
+  readonly reason: string
+  readonly exception_type: string | null
+}
+
+/** Fills the installation by the API: projects, keys, limits, layers, guardrails, a service, requests, tasks. */
+export const fill = async (portal: Portal): Promise<TypicalInstallation> => {
+  const { gateway } = portal
+  const project = await gateway.operate("POST", "/projects", { name: "checkout", tags: ["shop"] })
+  await gateway.operate("POST", "/projects", { name: "search" })
+  const projectId = textAt(project, "id")
+  const policy = { rpm_limit: 600, daily_budget_usd: 5, max_requests_per_day: 200 }
+  const [laptop, longest, agent, narrow] = await Promise.all([
+    createKey(gateway, { name: "ada's laptop", owner_email: "ada@example.org", tags: ["laptop"], policy }),
+    createKey(gateway, { name: "w".repeat(120), owner_email: `${"w".repeat(60)}@example.org`, policy }),
+    createKey(gateway, {
+      name: "checkout agent",
+      owner_type: "project",
+      project_id: projectId,
+      team_id: "shop",
+      policy
+    }),
+    createKey(gateway, { name: "narrow", policy: { allowed_models: ["gpt-5"], max_requests_per_day: 3 } })
+  ])
+  await gateway.operate("POST", "/policy-layers", {
+    kind: "team",
+    scope_id: "shop",
+    policy: { monthly_budget_usd: 500 }
+  })
+  await gateway.operate("POST", "/guardrails", {
+    name: "no-secrets",
+    endpoint_url: "https://guard.example/check",
+    failure_policy: "fail_open"
+  })
+  await gateway.operate("PUT", "/model-prices/gpt-5", {
+    input_usd_per_million: 1.25,
+    output_usd_per_million: 10
+  })
+  for (const [key, model, times] of [
+    [laptop, "gpt-5", 6],
+    [longest, "m".repeat(120), 2],
+    [agent, "claude-sonnet-5", 4],
+    [narrow, "gpt-5", 5],
+    [narrow, "forbidden-model", 2]
+  ] as const)
+    for (let n = 0; n < times; n++) await send(portal, key.raw, model)
+  const requestId = await send(portal, laptop.raw, "gpt-5")
+  const lettersPath = "/admin-ui/tasks/dlq/messages?limit=1"
+  await eventuallyTrue(async () => (await read(portal, lettersPath)).includes("dlq_id"))
+  const letters: { readonly items: ReadonlyArray<Letter> } = JSON.parse(await read(portal, lettersPath))
+  const [letter] = letters.items
+  assert(letter !== undefined)
+  return {
+    projectId,
+    keyId: laptop.id,
+    holderKey: longest.raw,
+    requestId,
+    taskId: letter.task_id,
+    letterId: letter.dlq_id,
+    group: new URLSearchParams({
+      queue_name: letter.queue_name,
+      reason: letter.reason,
+      ...(letter.exception_type !== null && { exception_type: letter.exception_type })
+    }).toString()
+  }
+}
+
+const send = async ({ gateway }: Portal, key: string, model: string): Promise<string> => {
+  const response = await fetch(`${gateway.proxy}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, max_tokens: 50, messages: [{ role: "user", content: "What is on the list?" }] })
+  })
+  await response.arrayBuffer()
+  return response.headers.get("x-request-id") ?? ""
+}
+
+const read = async ({ adminToken, gateway }: Portal, path: string): Promise<string> => {
+  const response = await fetch(gateway.control + path, { headers: { authorization: `Bearer ${adminToken}` } })
+  return response.text()
+}
+
+const textAt = (value: unknown, name: string): string => {
+  assert(typeof value === "object" && value !== null)
+  return String(Object.entries(value).find(([key]) => key === name)?.[1])
+}
