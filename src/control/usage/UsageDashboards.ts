@@ -1,11 +1,10 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
-import type { Dimension as SummedDimension } from "../../state/UsageSums.ts"
 import type { DashboardQuery } from "../api/usage/UsageApi.ts"
 import { computedRows } from "../store/Rows.ts"
 import * as UsageBreakdowns from "./UsageBreakdowns.ts"
-import { commonBreakdowns, dimensionOf, groupFields, toGroup } from "./UsageBreakdowns.ts"
+import { commonBreakdowns, groupFields, toGroup } from "./UsageBreakdowns.ts"
 import * as UsageGroups from "./UsageGroups.ts"
 import * as UsageSql from "./UsageSql.ts"
 
@@ -22,6 +21,7 @@ export const make = (sql: SqlClient) => {
   const groups = UsageGroups.make(sql)
   const breakdowns = UsageBreakdowns.make(sql)
   const edges = [sql`SELECT * FROM edges`]
+  const merged = sql`SELECT * FROM merged`
 
   /** Reads one bucket more than the limit, to find out whether there is a next page. */
   const series = (
@@ -33,8 +33,8 @@ export const make = (sql: SqlClient) => {
     const dimension = kind === "series" ? "all" : "service"
     const matching = groups.grouped(query, range, dimension, groups.rest(query, range, "overview", edges))
     return sql`
-      SELECT ${sql.literal(`'${kind}'`)} AS dimension, name, ${usageSql.sums}, NULL::double precision AS place,
-        '' AS display_name, date_trunc(${query.interval ?? "hour"}, at, 'UTC') AS bucket
+      SELECT ${sql.literal(`'${kind}'`)} AS dimension, name, '' AS display_name, ${usageSql.sums},
+        date_trunc(${query.interval ?? "hour"}, at, 'UTC') AS bucket
       FROM (${matching}) AS matching ${kind === "series" ? sql`` : sql`WHERE name <> 'none'`}
       GROUP BY name, bucket ORDER BY bucket, name LIMIT ${limit + 1} OFFSET ${offset}`
   }
@@ -47,15 +47,11 @@ export const make = (sql: SqlClient) => {
       const seriesRange = interval === "day" ? range : yield* groups.divide(query, watermark, interval)
       const page = pageOf(query.timeseries_limit, query.timeseries_offset)
       const servicePage = pageOf(query.service_timeseries_limit, query.service_timeseries_offset)
-      const rowsOf = (dimension: SummedDimension | "all") =>
-        groups.grouped(query, range, dimension, sql`SELECT * FROM merged`)
       const parts = [
-        sql`SELECT 'all' AS dimension, '' AS name, ${usageSql.sums}, NULL::double precision AS place, '' AS display_name,
-          NULL::timestamptz AS bucket FROM (${rowsOf("all")}) AS matching`,
-        ...commonBreakdowns.map(
-          (by) =>
-            sql`SELECT *, NULL::timestamptz AS bucket FROM (${breakdowns.statement(by, rowsOf(dimensionOf[by]), query)}) AS part`
-        ),
+        sql`SELECT 'all' AS dimension, '' AS name, '' AS display_name, ${usageSql.sums}, NULL::timestamptz AS bucket
+          FROM (${groups.grouped(query, range, "all", merged)}) AS matching`,
+        sql`SELECT *, NULL::timestamptz AS bucket
+          FROM (${breakdowns.pages(groups.groupedBy(commonBreakdowns, query, range, merged), query)}) AS pages`,
         series(query, seriesRange, "series", page),
         series(query, seriesRange, "service_series", servicePage)
       ]
@@ -72,14 +68,14 @@ export const make = (sql: SqlClient) => {
       return {
         summary: UsageSql.toSummary(all),
         breakdowns: {
-          projects: of("projects").map(toGroup),
-          keys: of("keys").map(toGroup),
-          teams: of("teams").map(toGroup),
-          services: of("services").map(toGroup),
-          endpoints: of("endpoints").map(toGroup),
-          providers: of("providers").map(toGroup),
-          models: of("models").map(toGroup),
-          tasks: yield* breakdowns.readTasks(query, range)
+          projects: of("project").map(toGroup),
+          keys: of("key").map(toGroup),
+          teams: of("team").map(toGroup),
+          services: of("service").map(toGroup),
+          endpoints: of("endpoint").map(toGroup),
+          providers: of("provider").map(toGroup),
+          models: of("model").map(toGroup),
+          tasks: yield* breakdowns.read("tasks", query, range)
         },
         timeseries: buckets.slice(0, page.limit).map(({ bucket, summary }) => ({ bucket, summary })),
         service_timeseries: serviceBuckets.slice(0, servicePage.limit),
@@ -97,5 +93,5 @@ const dashboardRows = computedRows(
 )
 type DashboardRow = Effect.Success<ReturnType<typeof dashboardRows.only>>
 
-const toBucket = ({ bucket, name, ...sums }: DashboardRow) =>
-  bucket === null ? [] : [{ bucket, name, summary: UsageSql.toSummary(sums) }]
+const toBucket = (row: DashboardRow) =>
+  row.bucket === null ? [] : [{ bucket: row.bucket, name: row.name, summary: UsageSql.toSummary(row) }]

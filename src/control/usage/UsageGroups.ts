@@ -5,25 +5,34 @@ import { type Dimension, labels, summands } from "../../state/UsageSums.ts"
 import type { UsageFilter } from "../api/usage/UsageApi.ts"
 import { computedRows } from "../store/Rows.ts"
 import * as UsageSql from "./UsageSql.ts"
-import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.ts"
+import { type RollupGrain, splitRange, type TimeRange, wholeDays } from "./UsageTimeRanges.ts"
 
 /** A range, divided by where its sums are read. */
 export interface SummedRange {
   /** Whole hours and days whose sums by one dimension have all requests. */
-  readonly narrow: Buckets
+  readonly narrow: ReadonlyArray<Buckets>
   /** Other whole hours and days. Their sums by all dimensions are read. */
-  readonly full: Buckets
-  /** The same as spans, for filters that the sums by one dimension do not have. */
-  readonly days: ReadonlyArray<TimeRange>
-  readonly hours: ReadonlyArray<TimeRange>
+  readonly full: ReadonlyArray<Buckets>
   /** Spans of single records. */
   readonly events: ReadonlyArray<TimeRange>
 }
 
 interface Buckets {
-  readonly day: ReadonlyArray<Date>
-  readonly hour: ReadonlyArray<Date>
+  readonly grain: Grain
+  /** A condition on the column `bucket`. */
+  readonly within: Fragment
 }
+
+type Grain = "day" | "hour"
+
+export interface ByDays {
+  /** The rows of whole days for which a condition holds. */
+  readonly days: (condition: Fragment) => Fragment
+  readonly others: Fragment
+}
+
+/** The label of all requests together, beside those of the dimensions. */
+export type Grouping = Dimension | "all"
 
 /**
  * Sums in groups. Sums by one dimension have few rows, so that most queries for breakdowns and series read them. They
@@ -32,43 +41,65 @@ interface Buckets {
 export const make = (sql: SqlClient) => {
   const usageSql = UsageSql.make(sql)
   const union = sql.join(" UNION ALL ", false)
+  const spanned = (span: TimeRange) => sql.and(usageSql.timeConditions(sql.literal("bucket"), span))
 
   const divide = Effect.fnUntraced(function* (filter: UsageFilter, watermark: number, widest: RollupGrain) {
-    const spans = splitRange(UsageSql.rangeOf(filter), watermark, UsageSql.needsEvents(filter) ? "event" : widest)
-    if (!isNarrowFilter(filter)) return { ...spans, narrow: none, full: none }
-    const { events } = spans
-    const { days, hours } = withoutToday(spans, watermark)
-    const compared = [
-      ...days.map((span) => comparedBuckets("day", span)),
-      ...hours.map((span) => comparedBuckets("hour", span))
-    ]
-    const buckets = compared.length === 0 ? [] : yield* bucketRows.all(sql`${union(compared)}`.unprepared)
-    const of = (isNarrow: boolean, grain: string) =>
-      buckets.filter((row) => row.narrow === isNarrow && row.grain === grain).map(({ bucket }) => bucket)
-    const range: SummedRange = {
-      days: [],
-      hours: [],
-      narrow: { day: of(true, "day"), hour: of(true, "hour") },
-      full: { day: of(false, "day"), hour: of(false, "hour") },
-      events
-    }
+    const { days, events, hours } = splitRange(
+      UsageSql.rangeOf(filter),
+      watermark,
+      UsageSql.needsEvents(filter) ? "event" : widest
+    )
+    const spans = isNarrowFilter(filter) ? withoutToday({ days, hours }, watermark) : { days, hours }
+    const whole = [...spansOf("day", spans.days), ...spansOf("hour", spans.hours)]
+    const range: SummedRange = isNarrowFilter(filter)
+      ? { ...withoutOutdated(whole, yield* readOutdated(spans, watermark)), events }
+      : { narrow: [], full: whole, events }
     return range
   })
 
-  /** The sums of an hour or day by one dimension may be missing, or lack a late event. */
-  const comparedBuckets = (grain: string, span: TimeRange) => {
-    const within = sql.and(usageSql.timeConditions(sql.literal("bucket"), span))
-    return sql`SELECT ${grain} AS grain, bucket, whole.requests IS NOT DISTINCT FROM narrow.requests AS narrow
-      FROM (SELECT bucket, sum(request_count) AS requests FROM usage_rollups
-        WHERE grain = ${grain} AND part = 'overview' AND ${within} GROUP BY bucket) AS whole
-      LEFT JOIN (SELECT bucket, sum(request_count) AS requests FROM usage_series
-        WHERE grain = ${grain} AND dimension = 'all' AND ${within} GROUP BY bucket) AS narrow USING (bucket)`
-  }
+  const spansOf = (grain: Grain, spans: ReadonlyArray<TimeRange>): ReadonlyArray<Buckets> =>
+    spans.map((span) => ({ grain, within: spanned(span) }))
 
-  const within = (buckets: Buckets, read: (grain: string, condition: Fragment) => Fragment) =>
-    (["day", "hour"] as const).flatMap((grain) =>
-      buckets[grain].length === 0 ? [] : [read(grain, sql.in("bucket", buckets[grain]))]
+  /** Mostly there are no outdated buckets, so that the conditions are ranges of an index. */
+  const withoutOutdated = (whole: ReadonlyArray<Buckets>, outdated: Readonly<Record<Grain, ReadonlyArray<Date>>>) => ({
+    narrow: whole.map(({ grain, within }) => ({
+      grain,
+      within: outdated[grain].length === 0 ? within : sql`${within} AND NOT ${sql.in("bucket", outdated[grain])}`
+    })),
+    full: (["day", "hour"] as const).flatMap((grain) =>
+      outdated[grain].length === 0 ? [] : [{ grain, within: sql.in("bucket", outdated[grain]) }]
     )
+  })
+
+  /** The buckets whose sums by one dimension are missing, or lack a late event. */
+  const readOutdated = Effect.fnUntraced(function* (
+    { days, hours }: { readonly days: ReadonlyArray<TimeRange>; readonly hours: ReadonlyArray<TimeRange> },
+    watermark: number
+  ) {
+    const byDay = hours.map((span) => wholeDays(span, startOfDay(watermark)))
+    const compared = [
+      ...days.map((span) => differences("day", "day", span)),
+      ...byDay.flatMap(({ whole }) => whole).map((span) => differences("hour", "day", span)),
+      ...byDay.flatMap(({ rest }) => rest).map((span) => differences("hour", "hour", span))
+    ]
+    const rows = compared.length === 0 ? [] : yield* differenceRows.all(sql`${union(compared)}`.unprepared)
+    const of = (grain: Grain) => rows.filter((row) => row.grain === grain).map(({ bucket }) => bucket)
+    return { day: of("day"), hour: of("hour") }
+  })
+
+  /**
+   * Compares the numbers of requests. Hours are compared by the `step` that contains them: sums never have too many
+   * requests, so if those of a day's hours add up to the day, each of them is complete. The sums of days by all
+   * dimensions have a fraction of the rows that those of hours have.
+   */
+  const differences = (grain: Grain, step: Grain, span: TimeRange) => sql`
+    SELECT ${grain} AS grain, hour AS bucket
+    FROM (SELECT bucket, sum(request_count) AS requests FROM usage_rollups
+      WHERE grain = ${step} AND part = 'overview' AND ${spanned(span)} GROUP BY bucket) AS whole
+    FULL JOIN (SELECT date_trunc(${step}, bucket, 'UTC') AS bucket, sum(request_count) AS requests FROM usage_series
+      WHERE grain = ${grain} AND dimension = 'all' AND ${spanned(span)} GROUP BY 1) AS narrow USING (bucket)
+    CROSS JOIN LATERAL generate_series(bucket, bucket + ${lastOf(grain, step)}::interval, '1 hour') AS hours (hour)
+    WHERE whole.requests IS DISTINCT FROM narrow.requests`
 
   /**
    * Returns what the sums by one dimension do not have, with the columns of `UsageSql.matchingSums`. `events` are the
@@ -79,40 +110,52 @@ export const make = (sql: SqlClient) => {
     range: SummedRange,
     detail: UsageSql.RollupDetail,
     events = usageSql.singleEvents(filter, range.events)
-  ): Fragment => {
-    const { days, full, hours } = range
-    const spanned = (grain: string) => (span: TimeRange) =>
-      usageSql.rollupRows(filter, detail, grain, sql.and(usageSql.timeConditions(sql.literal("bucket"), span)))
-    return union([
-      ...days.map(spanned("day")),
-      ...hours.map(spanned("hour")),
-      ...within(full, (grain, condition) => usageSql.rollupRows(filter, detail, grain, condition)),
-      ...events
-    ])
-  }
+  ): Fragment =>
+    union([...range.full.map(({ grain, within }) => usageSql.rollupRows(filter, detail, grain, within)), ...events])
 
   /** Adds the label of each row as the column `name`. */
-  const labelled = (rows: Fragment, dimension: Dimension | "all"): Fragment => sql`
-    SELECT at, ${sql.literal(dimension === "all" ? "''" : labels[dimension])} AS name, status_code, ${summandColumns}
+  const labelled = (rows: Fragment, dimension: Grouping): Fragment => sql`
+    SELECT at, ${sql.literal(labelOf(dimension))} AS name, status_code, ${summandColumns}
     FROM (${rows}) AS matching`
 
   /** Returns rows with the columns at, name, status_code and the summands. `others` are the rows of `rest`. */
-  const grouped = (
-    filter: UsageFilter,
-    { narrow }: SummedRange,
-    dimension: Dimension | "all",
-    others: Fragment
-  ): Fragment => union([labelled(others, dimension), ...narrowRows(filter, narrow, dimension)])
+  const grouped = (filter: UsageFilter, { narrow }: SummedRange, dimension: Grouping, others: Fragment): Fragment =>
+    union([labelled(others, dimension), ...narrowRows(filter, narrow, dimension)])
 
   /** The dimension is a literal, so that the planner can use an index on one dimension. */
-  const narrowRows = (filter: UsageFilter, narrow: Buckets, dimension: Dimension | "all") =>
-    within(
-      narrow,
-      (grain, condition) => sql`
+  const narrowRows = (
+    filter: UsageFilter,
+    narrow: ReadonlyArray<Buckets>,
+    dimension: Grouping,
+    condition: Fragment = sql`true`
+  ): ReadonlyArray<Fragment> =>
+    narrow.map(
+      ({ grain, within }) => sql`
         SELECT bucket AS at, name, status_code, ${summandColumns} FROM usage_series
-        WHERE grain = ${grain} AND dimension = ${sql.literal(`'${dimension}'`)} AND ${condition}
-          AND ${sql.and(usageSql.statusConditions(filter, sql.literal("status_code")))}`
+        WHERE grain = ${sql.literal(`'${grain}'`)} AND dimension = ${sql.literal(`'${dimension}'`)} AND ${within}
+          AND ${condition} AND ${statusConditions(filter)}`
     )
+
+  const statusConditions = (filter: UsageFilter) =>
+    sql.and(usageSql.statusConditions(filter, sql.literal("status_code")))
+
+  /** Returns rows with the columns dimension, name, status_code and the summands. `others` are the rows of `rest`. */
+  const groupedBy = (
+    dimensions: ReadonlyArray<Dimension>,
+    filter: UsageFilter,
+    { narrow }: SummedRange,
+    others: Fragment
+  ): Fragment =>
+    union([
+      sql`SELECT dimension, name, status_code, ${summandColumns} FROM (${others}) AS matching
+        CROSS JOIN LATERAL (VALUES ${sql.literal(dimensions.map((name) => `('${name}', ${labels[name]})`).join(", "))})
+          AS labelled (dimension, name)`,
+      ...narrow.map(
+        ({ grain, within }) => sql`
+          SELECT dimension, name, status_code, ${summandColumns} FROM usage_series
+          WHERE grain = ${grain} AND ${sql.in("dimension", dimensions)} AND ${within} AND ${statusConditions(filter)}`
+      )
+    ])
 
   const summandColumns = sql.literal(summands.join(", "))
 
@@ -122,11 +165,13 @@ export const make = (sql: SqlClient) => {
     range: SummedRange,
     dimension: Dimension,
     detail: UsageSql.RollupDetail
-  ): { readonly days: Fragment; readonly others: Fragment } => {
-    const { day, hour } = range.narrow
+  ): ByDays => {
+    const wholeDays = range.narrow.filter(({ grain }) => grain === "day")
+    const narrow = range.narrow.filter(({ grain }) => grain !== "day")
+    const days = wholeDays.length === 0 ? [{ grain: "day", within: sql`false` } as const] : wholeDays
     return {
-      days: union(narrowRows(filter, { day, hour: [] }, dimension)),
-      others: grouped(filter, { ...range, narrow: { day: [], hour } }, dimension, rest(filter, range, detail))
+      days: (condition) => union(narrowRows(filter, days, dimension, condition)),
+      others: grouped(filter, { ...range, narrow }, dimension, rest(filter, range, detail))
     }
   }
 
@@ -135,34 +180,33 @@ export const make = (sql: SqlClient) => {
     byDays,
     rest,
     grouped,
+    groupedBy,
     labelled,
-    rows: (filter: UsageFilter, range: SummedRange, dimension: Dimension | "all", detail: UsageSql.RollupDetail) =>
+    rows: (filter: UsageFilter, range: SummedRange, dimension: Grouping, detail: UsageSql.RollupDetail) =>
       grouped(filter, range, dimension, rest(filter, range, detail))
   }
 }
+
+const labelOf = (dimension: Grouping): string => (dimension === "all" ? "''" : labels[dimension])
+
+/** An outdated day stands for its hours where these are compared by the day. */
+const lastOf = (grain: Grain, step: Grain): string => (grain === "hour" && step === "day" ? "23 hours" : "0 hours")
 
 /** The sums of today by one dimension are those of its finished hours. */
 const withoutToday = (
   { days, hours }: { readonly days: ReadonlyArray<TimeRange>; readonly hours: ReadonlyArray<TimeRange> },
   watermark: number
 ) => {
-  const today = Math.floor(watermark / dayMs) * dayMs
-  const finished = days.map(({ end, start }) => ({ start, end: Math.min(end, Math.max(start, today)) }))
-  const unfinished = days.map(({ end, start }) => ({ start: Math.max(start, today), end }))
-  return { days: finished.filter(isNotEmpty), hours: [...hours, ...unfinished.filter(isNotEmpty)] }
+  const byDay = days.map((span) => wholeDays(span, startOfDay(watermark)))
+  return { days: byDay.flatMap(({ whole }) => whole), hours: [...hours, ...byDay.flatMap(({ rest }) => rest)] }
 }
 
 const dayMs = 86_400_000
-
-const isNotEmpty = ({ end, start }: TimeRange): boolean => start < end
-
-const none: Buckets = { day: [], hour: [] }
+const startOfDay = (at: number): number => Math.floor(at / dayMs) * dayMs
 
 const isNarrowFilter = (filter: UsageFilter): boolean =>
   UsageSql.filterNames.every((name) => narrowFilters.includes(name) || filter[name] === undefined)
 
 const narrowFilters: ReadonlyArray<keyof UsageFilter> = ["from", "to", "status", "status_code"]
 
-const bucketRows = computedRows(
-  Schema.Struct({ grain: Schema.Literals(["day", "hour"]), bucket: Schema.Date, narrow: Schema.Boolean })
-)
+const differenceRows = computedRows(Schema.Struct({ grain: Schema.Literals(["day", "hour"]), bucket: Schema.Date }))

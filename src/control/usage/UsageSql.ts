@@ -11,7 +11,6 @@ import {
   unpricedEvent
 } from "../../state/UsageSums.ts"
 import { UsageFilter, type UsageSummary } from "../api/usage/UsageApi.ts"
-import { Count } from "../store/Rows.ts"
 import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.ts"
 
 /** Requests that cost one dollar or more are expensive. The writer of the rollups uses the same limit. */
@@ -124,7 +123,8 @@ export const make = (sql: SqlClient) => {
 
     /** Returns one row for each event that names a session or an end user. */
     matchingLabels: (filter: UsageFilter, label: "session_id" | "end_user"): Fragment => sql`
-      SELECT ${eventColumns(expensiveFrom(filter))}, ${sql.literal(label)} AS name FROM usage_events
+      SELECT ${eventColumns(expensiveFrom(filter))}, 
+      ${sql.literal(`'${label}'`)} AS dimension, ${sql.literal(label)} AS name FROM usage_events
       WHERE ${sql.literal(label)} IS NOT NULL AND ${eventConditions(filter, rangeOf(filter))}`,
 
     timeConditions,
@@ -147,23 +147,36 @@ export const make = (sql: SqlClient) => {
     /** Aggregates single records by the bucket of a series and the columns that the dashboard shows. */
     bucketed: (events: ReadonlyArray<Fragment>, interval: "hour" | "day"): Fragment => sql`
       SELECT date_trunc(${interval}, at, 'UTC') AS at, ${sql.literal(onlyShownDimensions)},
-        ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
+        ${sql.literal(storedSums)}
       FROM (${sql.join(" UNION ALL ", false)(events)}) AS matching GROUP BY 1, ${sql.literal(shownDimensions)}`,
 
     /** Aggregates `rows` over time. Each combination of the columns that the dashboard shows becomes one row. */
     merged: (rows: Fragment): Fragment => sql`
       SELECT NULL::timestamptz AS at, ${sql.literal(shownDimensions)},
-        ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
+        ${sql.literal(storedSums)}
       FROM (${rows}) AS matching GROUP BY ${sql.literal(shownDimensions)}`,
 
     /** Sums for a SELECT list over `matchingSums` or `merged`. `Sums` decodes them. */
     sums: sql.literal(
       Object.entries(sumExpressions)
-        .map(([name, sum]) => `least(coalesce(${sum}, 0), ${Number.MAX_SAFE_INTEGER})::bigint AS ${name}`)
+        .map(
+          ([name, sum]) => `least(coalesce(${sum}, 0), ${Number.MAX_SAFE_INTEGER})::bigint::double precision AS ${name}`
+        )
         .join(", ")
-    )
+    ),
+    sumNames: sql.literal(Object.keys(sumExpressions).join(", ")),
+    /** Sums of the summands, under their names. */
+    storedSums: sql.literal(storedSums)
   }
 }
+
+/**
+ * SQL: sums of the summands, with the types that stored sums have. A union with others would turn all numbers of both
+ * into `numeric`, which takes PostgreSQL three times as long.
+ */
+const storedSums = summands
+  .map((name) => `sum(${name})::${name === "cost_nanos" ? "numeric" : "bigint"} AS ${name}`)
+  .join(", ")
 
 const shownDimensions = "project_id, key_id, team_id, model, provider, service_name, http_method, endpoint, status_code"
 
@@ -214,65 +227,89 @@ export const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({
   end: to === undefined ? Number.POSITIVE_INFINITY : DateTime.toEpochMillis(to)
 })
 
-const requestsOf = (condition: string) => `sum(request_count) FILTER (WHERE ${condition})`
+/**
+ * SQL: sums of doubles, which take PostgreSQL half the time of exact ones. They are exact up to 2^53, where `sums` ends
+ * them. Costs are of type `numeric`, which takes longer to convert than to add.
+ */
+const sumOf = (column: string) => `sum((${column})::double precision)`
+
+const requestsOf = (condition: string) => `${sumOf("request_count")} FILTER (WHERE ${condition})`
 
 const sumExpressions = {
-  request_count: "sum(request_count)",
+  request_count: sumOf("request_count"),
   success_count: requestsOf("status_code < 400"),
   failure_count: requestsOf("status_code >= 400"),
-  reported_count: "sum(reported_count)",
-  estimated_count: "sum(estimated_count)",
-  status_only_count: "sum(request_count - reported_count - estimated_count)",
+  reported_count: sumOf("reported_count"),
+  estimated_count: sumOf("estimated_count"),
+  status_only_count: sumOf("request_count - reported_count - estimated_count"),
   policy_denial_count: requestsOf("status_code = 403"),
   rate_limit_denial_count: requestsOf("status_code = 429"),
   budget_denial_count: requestsOf("status_code = 402"),
-  guardrail_block_count: "sum(guardrail_block_count)",
-  expensive_request_count: "sum(expensive_request_count)",
-  unpriced_request_count: "sum(unpriced_count)",
-  input_tokens: "sum(input_tokens)",
-  output_tokens: "sum(output_tokens)",
-  total_tokens: "sum(total_tokens)",
-  cached_input_tokens: "sum(cached_input_tokens)",
-  cache_write_tokens: "sum(cache_write_tokens)",
-  reasoning_tokens: "sum(reasoning_tokens)",
+  guardrail_block_count: sumOf("guardrail_block_count"),
+  expensive_request_count: sumOf("expensive_request_count"),
+  unpriced_request_count: sumOf("unpriced_count"),
+  input_tokens: sumOf("input_tokens"),
+  output_tokens: sumOf("output_tokens"),
+  total_tokens: sumOf("total_tokens"),
+  cached_input_tokens: sumOf("cached_input_tokens"),
+  cache_write_tokens: sumOf("cache_write_tokens"),
+  reasoning_tokens: sumOf("reasoning_tokens"),
   cost_nanos: "sum(cost_nanos)",
-  total_latency_ms: "sum(total_latency_ms)",
-  fallback_count: "sum(fallback_count)"
+  total_latency_ms: sumOf("total_latency_ms"),
+  fallback_count: sumOf("fallback_count")
 } satisfies Record<keyof Sums, string>
 
 export const Sums = Schema.Struct({
-  request_count: Count,
-  success_count: Count,
-  failure_count: Count,
-  reported_count: Count,
-  estimated_count: Count,
-  status_only_count: Count,
-  policy_denial_count: Count,
-  rate_limit_denial_count: Count,
-  budget_denial_count: Count,
-  guardrail_block_count: Count,
-  expensive_request_count: Count,
-  unpriced_request_count: Count,
-  input_tokens: Count,
-  output_tokens: Count,
-  total_tokens: Count,
-  cached_input_tokens: Count,
-  cache_write_tokens: Count,
-  reasoning_tokens: Count,
-  cost_nanos: Count,
-  total_latency_ms: Count,
-  fallback_count: Count
+  request_count: Schema.Int,
+  success_count: Schema.Int,
+  failure_count: Schema.Int,
+  reported_count: Schema.Int,
+  estimated_count: Schema.Int,
+  status_only_count: Schema.Int,
+  policy_denial_count: Schema.Int,
+  rate_limit_denial_count: Schema.Int,
+  budget_denial_count: Schema.Int,
+  guardrail_block_count: Schema.Int,
+  expensive_request_count: Schema.Int,
+  unpriced_request_count: Schema.Int,
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  total_tokens: Schema.Int,
+  cached_input_tokens: Schema.Int,
+  cache_write_tokens: Schema.Int,
+  reasoning_tokens: Schema.Int,
+  cost_nanos: Schema.Int,
+  total_latency_ms: Schema.Int,
+  fallback_count: Schema.Int
 })
 export type Sums = typeof Sums.Type
 
-export const toSummary = (sums: Sums): UsageSummary => {
-  const { cost_nanos, ...counts } = Struct.pick(sums, Struct.keys(Sums.fields))
-  const requests = counts.request_count
-  return {
-    ...counts,
-    estimated_cost_usd: toDollars(cost_nanos),
-    average_latency_ms: requests === 0 ? null : counts.total_latency_ms / requests,
-    cached_share: counts.input_tokens === 0 ? null : counts.cached_input_tokens / counts.input_tokens,
-    fallback_rate: requests === 0 ? 0 : counts.fallback_count / requests
-  }
-}
+/** Names each field, because a dashboard has 1,500 summaries, and copying the fields by their names took 20 ms. */
+export const toSummary = (sums: Sums): UsageSummary => ({
+  request_count: sums.request_count,
+  success_count: sums.success_count,
+  failure_count: sums.failure_count,
+  reported_count: sums.reported_count,
+  estimated_count: sums.estimated_count,
+  status_only_count: sums.status_only_count,
+  input_tokens: sums.input_tokens,
+  output_tokens: sums.output_tokens,
+  total_tokens: sums.total_tokens,
+  cached_input_tokens: sums.cached_input_tokens,
+  cache_write_tokens: sums.cache_write_tokens,
+  reasoning_tokens: sums.reasoning_tokens,
+  cached_share: ratio(sums.cached_input_tokens, sums.input_tokens),
+  estimated_cost_usd: toDollars(sums.cost_nanos),
+  total_latency_ms: sums.total_latency_ms,
+  average_latency_ms: ratio(sums.total_latency_ms, sums.request_count),
+  fallback_count: sums.fallback_count,
+  fallback_rate: ratio(sums.fallback_count, sums.request_count) ?? 0,
+  policy_denial_count: sums.policy_denial_count,
+  rate_limit_denial_count: sums.rate_limit_denial_count,
+  budget_denial_count: sums.budget_denial_count,
+  guardrail_block_count: sums.guardrail_block_count,
+  expensive_request_count: sums.expensive_request_count,
+  unpriced_request_count: sums.unpriced_request_count
+})
+
+const ratio = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole)

@@ -82,6 +82,9 @@ export const splitFinished = (
   }
 }
 
+/** Takes the whole days before `until` out of a range. */
+export const wholeDays = (range: TimeRange, until: number) => takeWhole(range, day, until)
+
 const takeWhole = (range: TimeRange, step: number, until: number) => {
   const whole = { start: ceilTo(range.start, step), end: Math.min(floorTo(range.end, step), until) }
   return whole.start >= whole.end

@@ -10,27 +10,45 @@ const stepMs: Readonly<Record<Grain, number>> = { hour: 3_600_000, day: 86_400_0
 
 /**
  * Sums the hours and days that are over by one dimension at a time. It compares the numbers of requests with those of
- * `usage_rollups`, so it also finds sums to which a late event was added since, by a process of any version.
+ * `usage_rollups`, so it also finds sums to which a late event was added since, by a process of any version. Hours that
+ * the sums by the minute do not contain yet wait for them, because histograms are made of these.
  */
 export const sumFinishedBuckets = Effect.gen(function* () {
   const { sql } = yield* Database
-  const [mark] = yield* sql<{ until: Date }>`SELECT until FROM usage_rolled`
+  const [mark] = yield* sql<{ until: Date }>`SELECT least(until, minutes_until) AS until FROM usage_rolled`
   if (mark === undefined) return
   const lastDay = floorTo(mark.until.getTime(), stepMs.day)
-  const recent = { start: lastDay - stepMs.day, end: floorTo(mark.until.getTime(), stepMs.hour) }
-  yield* Effect.forEach(yield* outdated("hour", recent), (bucket) => sumBucket("hour", bucket), { discard: true })
-  for (const day of yield* outdated("day", { start: Number.NEGATIVE_INFINITY, end: lastDay })) {
-    const hours = yield* outdated("hour", { start: day, end: day + stepMs.day })
-    yield* Effect.forEach(hours, (hour) => sumBucket("hour", hour), { discard: true })
-    yield* sumBucket("day", day)
+  yield* sumHours({ start: lastDay - stepMs.day, end: floorTo(mark.until.getTime(), stepMs.hour) })
+  const days = [...(yield* outdated("day", { start: Number.NEGATIVE_INFINITY, end: lastDay })), ...(yield* unmarked)]
+  for (const day of new Set(days)) {
+    yield* sumHours(hoursOf(day))
+    yield* inSnapshot(sumDay(day))
   }
 }).pipe(Effect.withSpan("SeriesSums.sumFinishedBuckets"))
 
+const sumHours = Effect.fnUntraced(function* (span: Span) {
+  yield* Effect.forEach(yield* outdated("hour", span), (hour) => inSnapshot(sumBucket("hour", hour)), { discard: true })
+})
+
+/** Sums hours again to which a late event was added meanwhile, so that those of a whole day have what the day has. */
+const sumDay = Effect.fnUntraced(function* (day: number) {
+  yield* Effect.forEach(yield* outdated("hour", hoursOf(day)), (hour) => sumBucket("hour", hour), { discard: true })
+  yield* sumBucket("day", day)
+  const { sql } = yield* Database
+  // By the statistics, a table that was filled a moment ago is empty, and a nested loop over both sides took minutes.
+  yield* sql`SET LOCAL enable_nestloop = off`
+  yield* markOtherDays(sql, new Date(day))
+})
+
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+const hoursOf = (day: number): Span => ({ start: day, end: day + stepMs.day })
+
 /** Newest first, because people mostly ask about the last days. */
-const outdated = Effect.fnUntraced(function* (
-  grain: Grain,
-  { end, start }: { readonly start: number; readonly end: number }
-) {
+const outdated = Effect.fnUntraced(function* (grain: Grain, { end, start }: Span) {
   const { sql } = yield* Database
   const within = sql.and([
     sql`bucket < ${new Date(end)}`,
@@ -48,24 +66,40 @@ const outdated = Effect.fnUntraced(function* (
   return rows.map(({ bucket }) => bucket.getTime())
 })
 
+/** Days that an older version summed. */
+const unmarked = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const rows = yield* sql<{ bucket: Date }>`
+    SELECT DISTINCT bucket FROM usage_series
+    WHERE grain = 'day' AND dimension = 'task' AND only_row IS NULL ORDER BY bucket DESC`
+  return rows.map(({ bucket }) => bucket.getTime())
+})
+
 /** A PostgreSQL advisory lock. Two processes could otherwise mix the sums of two snapshots in one bucket. */
 const summingLock = 7_238_413
 
 /** The pause leaves the database time for requests and for the usage writer. */
 const pause = "20 millis"
 
-const sumBucket = Effect.fnUntraced(function* (grain: Grain, bucket: number) {
+const inSnapshot = Effect.fnUntraced(function* <E>(sum: Effect.Effect<void, E, Database>) {
   const { sql, transaction } = yield* Database
   yield* transaction(
     Effect.gen(function* () {
+      yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`
       const [lock] = yield* sql<{ mine: boolean }>`SELECT pg_try_advisory_xact_lock(${summingLock}) AS mine`
-      if (lock?.mine === true) yield* bucketStatement(sql, grain, bucket)
+      if (lock?.mine === true) yield* sum
     })
   )
   yield* Effect.sleep(pause)
 })
 
-/** The histograms are those of the next finer sums, where these have all requests. Else the stored ones remain. */
+const sumBucket = (grain: Grain, bucket: number) =>
+  Effect.flatMap(Database, ({ sql }) => Effect.asVoid(bucketStatement(sql, grain, bucket)))
+
+/**
+ * The histograms are those of the next finer sums, where these have all requests. Else the stored ones remain. The rows
+ * of a dimension are inserted together, so that a query for it reads few pages.
+ */
 const bucketStatement = (sql: SqlClient, grain: Grain, bucket: number) => {
   const at = new Date(bucket)
   const finer = sql`grain = ${grain === "day" ? "hour" : "minute"} AND dimension IN ${sql.in(Struct.keys(minuteLabels))}
@@ -91,14 +125,27 @@ const bucketStatement = (sql: SqlClient, grain: Grain, bucket: number) => {
       SELECT dimension, name, status_code, ${sql.literal(histogramColumns)} FROM counts GROUP BY 1, 2, 3
     )
     SELECT ${grain}, dimension, ${at}::timestamptz, md5(ROW(name, status_code)::text)::uuid, name, status_code,
-      ${sql.literal(columns.join(", "))}
+      ${sql.literal([...summands, ...histograms].join(", "))}, ${grain === "day" ? isOnlyRow(sql, at) : sql`NULL::boolean`}
     FROM sums LEFT JOIN histograms USING (dimension, name, status_code)
+    ORDER BY dimension, name
     ON CONFLICT (grain, dimension, bucket, series) DO UPDATE SET ${sql.literal(replaced)}`
 }
 
+/** SQL: whether no other day, and no other row of this day, has the task. NULL in other dimensions. */
+const isOnlyRow = (sql: SqlClient, day: Date) => sql`
+  CASE WHEN dimension = 'task' THEN count(*) OVER (PARTITION BY dimension, name) = 1 AND NOT EXISTS (
+    SELECT 1 FROM usage_series AS other WHERE other.grain = 'day' AND other.dimension = 'task' AND other.name = sums.name
+      AND other.bucket <> ${day}) END`
+
+/** Rows of other days are no longer the only ones of their tasks. */
+const markOtherDays = (sql: SqlClient, day: Date) => sql`
+  UPDATE usage_series SET only_row = false
+  WHERE grain = 'day' AND dimension = 'task' AND only_row AND bucket <> ${day} AND name IN (
+    SELECT name FROM usage_series WHERE grain = 'day' AND dimension = 'task' AND bucket = ${day} AND NOT only_row)`
+
 const histograms = Object.values(Quantiles.measures)
 
-const columns = [...summands, ...histograms]
+const columns = [...summands, ...histograms, "only_row"]
 
 const summed = summands.map((name) => `sum(coalesce(${name}, 0)) AS ${name}`).join(", ")
 
@@ -132,7 +179,8 @@ const histogramColumns = histograms
 
 const replaced = [
   ...summands.map((name) => `${name} = excluded.${name}`),
-  ...histograms.map((name) => `${name} = coalesce(excluded.${name}, usage_series.${name})`)
+  ...histograms.map((name) => `${name} = coalesce(excluded.${name}, usage_series.${name})`),
+  "only_row = excluded.only_row"
 ].join(", ")
 
 const floorTo = (at: number, step: number): number => Math.floor(at / step) * step

@@ -1,0 +1,91 @@
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { Fragment } from "effect/sql/Statement"
+import { summands } from "../../state/UsageSums.ts"
+import type { BreakdownQuery, BreakdownSort } from "../api/usage/UsageApi.ts"
+import { computedRows } from "../store/Rows.ts"
+import * as UsageGroups from "./UsageGroups.ts"
+import * as UsageSql from "./UsageSql.ts"
+
+/**
+ * Sums of usage by task, of which a month may have 200,000. Most of them have a single row of sums, and an index has these
+ * in the order of their requests. The others are added up first: tasks that have several rows, or usage at the ends of the
+ * range.
+ */
+export const make = (sql: SqlClient) => {
+  const usageSql = UsageSql.make(sql)
+  const groups = UsageGroups.make(sql)
+  const summandNames = sql.literal(summands.join(", "))
+
+  /** An older version writes rows that do not say whether they are the only one. */
+  const unmarked = sql.literal("only_row IS NULL")
+  const oneOfSeveral = sql.literal("NOT only_row")
+  const single = sql.literal("only_row")
+
+  const statement = (
+    { breakdown_limit = defaultLimit, breakdown_offset = 0, sort_by = "requests", sort_order = "desc" }: BreakdownQuery,
+    { days, others }: UsageGroups.ByDays
+  ): Fragment => {
+    const direction = sql.literal(sort_order === "asc" ? "ASC" : "DESC")
+    const weighed = (rows: Fragment) => sql`
+      SELECT name, (${sql.literal(weightOf[sort_by])})::double precision AS weight,
+        request_count::double precision AS requests
+      FROM (${rows}) AS rows`
+    const rank = sql.literal(sort_by === "latency" ? "weight / requests" : "weight")
+    // the index is in the order of the column itself
+    const rankOfSingle = sort_by === "requests" ? sql.literal("request_count") : rank
+    return sql`
+      WITH others AS MATERIALIZED (
+        SELECT name, status_code, ${usageSql.storedSums} FROM (${others}) AS matching GROUP BY name, status_code
+      ), added AS MATERIALIZED (
+        SELECT name FROM others UNION SELECT name FROM (${days(unmarked)}) AS days
+      ), several AS (
+        SELECT name, sum(weight) AS weight, sum(requests) AS requests FROM (
+          ${weighed(sql`SELECT * FROM others`)}
+          UNION ALL ${weighed(days(unmarked))}
+          UNION ALL ${weighed(days(oneOfSeveral))}
+          UNION ALL SELECT found.* FROM added
+            CROSS JOIN LATERAL (${weighed(days(sql`${single} AND name = added.name`))} OFFSET 0) AS found
+        ) AS parts GROUP BY name
+      ), singles AS (
+        SELECT name, weight, requests FROM (
+          SELECT name, request_count, (${sql.literal(weightOf[sort_by])})::double precision AS weight, request_count::double precision AS requests
+          FROM (${days(sql`${single} AND name NOT IN (SELECT name FROM added)`)}) AS days
+        ) AS days
+        ORDER BY ${rankOfSingle} ${direction}, name LIMIT ${breakdown_offset + breakdown_limit}
+      ), page AS (
+        SELECT name, row_number() OVER () AS place FROM (
+          SELECT name FROM (SELECT * FROM several UNION ALL SELECT * FROM singles) AS tasks
+          ORDER BY ${rank} ${direction}, name LIMIT ${breakdown_limit} OFFSET ${breakdown_offset}
+        ) AS ordered
+      )
+      SELECT name, place, ${usageSql.sums} FROM (
+        SELECT name, status_code, ${summandNames} FROM others
+        UNION ALL SELECT name, status_code, ${summandNames} FROM (${days(sql`name IN (SELECT name FROM page)`)}) AS days
+      ) AS matching JOIN page USING (name) GROUP BY name, place ORDER BY place`
+  }
+
+  return {
+    read: Effect.fnUntraced(function* (query: BreakdownQuery, range: UsageGroups.SummedRange) {
+      const rows = yield* taskRows.all(
+        sql`${statement(query, groups.byDays(query, range, "task", "tasks"))}`.unprepared
+      )
+      return rows.map((row) => ({ name: row.name, display_name: row.name, summary: UsageSql.toSummary(row) }))
+    })
+  }
+}
+
+const defaultLimit = 20
+
+/** SQL: what a row of sums adds to the weight of a task. */
+const weightOf: Readonly<Record<BreakdownSort, string>> = {
+  requests: "request_count",
+  cost: "cost_nanos",
+  failures: "CASE WHEN status_code >= 400 THEN request_count ELSE 0 END",
+  success: "CASE WHEN status_code < 400 THEN request_count ELSE 0 END",
+  latency: "total_latency_ms",
+  tokens: "total_tokens",
+  fallbacks: "fallback_count"
+}
+
+const taskRows = computedRows(Schema.Struct({ name: Schema.String, ...UsageSql.Sums.fields }))
