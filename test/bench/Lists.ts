@@ -79,10 +79,10 @@ const questionsOf = (projectId: string, keyId: string): ReadonlyArray<readonly [
   ["dead letters in a state that none has", "/tasks/dlq/messages?state=replayed&exception_type=Error3&limit=100"],
   ["groups of dead letters", "/tasks/dlq/groups"],
   ["tasks, first page", "/tasks/tasks?limit=100"],
-  ["tasks by status and type", "/tasks/tasks?status=failed&task_type=type-3&limit=100"],
+  ["tasks by status and type", "/tasks/tasks?status=failed&type=type-3&limit=100"],
   ["tasks by a text that no task has", "/tasks/tasks?q=whale&limit=100"],
   ["counts of tasks by status", "/tasks/tasks/counts"],
-  ["counts of tasks by status, of one type", "/tasks/tasks/counts?task_type=type-3"]
+  ["counts of tasks by status, of one type", "/tasks/tasks/counts?type=type-3"]
 ]
 
 const rawKey = (n: number): string => `rk_live_${String(n).padStart(8, "0")}_of_the_bench`

@@ -7,11 +7,12 @@ import { cell, line, number, row } from "./Markdown.ts"
 import * as Memory from "./Memory.ts"
 import type { Plan } from "./Plan.ts"
 import type { Proof } from "./Proof.ts"
+import * as Questions from "./Questions.ts"
 import type { Measured } from "./Rounds.ts"
 import { streams } from "./Scenario.ts"
 import type { Soaked } from "./Soak.ts"
 import { median, paired, spread } from "./Statistics.ts"
-import { days, tries, type Usage } from "./Usage.ts"
+import { days, type Usage } from "./Usage.ts"
 
 /** The run in Markdown, ready for `test/bench/README.md`. */
 export const report = (measured: Measured, proof: Proof | undefined, plan: Plan, machine: string): string =>
@@ -207,17 +208,8 @@ export const usageReport = ({ made, memory, questions, rows, summed, sums }: Usa
     `${number(rows, 0)} usage rows over ${days} days, made in ${number(made, 0)} s; the gateway summed them up in ` +
       `${number(summed, 0)} s, into ${number(sums, 0)} rows.`,
     "",
-    "| query | ms | MB |",
-    "| --- | ---: | ---: |",
-    ...questions.map(
-      ({ bytes, name, times }) => `| ${name} | ${spreadText(times)} | ${number(bytes / 1_000_000, 2)} |`
-    ),
+    ...Questions.table(questions),
     "",
-    `Medians of ${tries}, in brackets the least and the most. Resident memory of the process: ${number(memory.before, 0)} MiB ` +
+    `Medians of ${Questions.tries}, in brackets the least and the most. Resident memory of the process: ${number(memory.before, 0)} MiB ` +
       `before, at most ${number(memory.peak, 0)} MiB.`
   ].join("\n")
-
-const spreadText = (times: ReadonlyArray<number>): string => {
-  const [least, most] = spread(times)
-  return `${number(median(times), 0)} (${number(least, 0)}–${number(most, 0)})`
-}

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { Cursor } from "../../src/control/api/schema/Fields.ts"
+import { FilterField } from "../../src/control/api/usage/UsageApi.ts"
 import { BenchFailed } from "./Child.ts"
 import * as Footprint from "./Footprint.ts"
 import * as Gateway from "./Gateway.ts"
+import * as Questions from "./Questions.ts"
 import type { Store } from "./Store.ts"
 
 export interface Usage {
@@ -13,18 +15,12 @@ export interface Usage {
   readonly summed: number
   /** Rows of sums. */
   readonly sums: number
-  readonly questions: ReadonlyArray<{
-    readonly name: string
-    readonly bytes: number
-    /** Milliseconds. */
-    readonly times: ReadonlyArray<number>
-  }>
+  readonly questions: ReadonlyArray<Questions.Answered>
   /** MiB of the process that answers. */
   readonly memory: { readonly before: number; readonly peak: number }
 }
 
 export const days = 30
-export const tries = 5
 
 /** Rows of a month in a database of their own, and the questions that an operator asks about them. */
 export const run = Effect.fnUntraced(function* (
@@ -53,40 +49,51 @@ export const run = Effect.fnUntraced(function* (
   const behind = store.count(
     "SELECT count(*) FROM usage_rolled WHERE until < (SELECT max(created_at) FROM usage_events) - interval '10 minutes'"
   )
-  yield* Effect.repeat(Effect.delay(behind, "1 second"), { while: (count) => count > 0 })
+  const unsummed = store.count(`SELECT count(*) FROM (
+      SELECT grain, bucket FROM usage_rollups WHERE part = 'overview' AND (
+        grain = 'day' AND bucket < date_trunc('day', now(), 'UTC') OR
+        grain = 'hour' AND bucket >= date_trunc('day', now(), 'UTC') AND bucket < date_trunc('hour', now() - interval '10 minutes'))
+      EXCEPT SELECT grain, bucket FROM usage_series WHERE dimension = 'all'
+    ) AS missing`)
+  for (const left of [behind, unsummed]) {
+    yield* Effect.repeat(Effect.delay(left, "1 second"), { while: (count) => count > 0 })
+  }
   const summed = (Date.now() - summedAt) / 1000
-  yield* store.run("ANALYZE usage_rollups")
+  yield* store.run("VACUUM (ANALYZE) usage_rollups, usage_series")
 
   const range = `from=${new Date(start + 1_234_567).toISOString()}&to=${new Date(end - 234_567).toISOString()}`
   const day = `from=${new Date(end - 5 * 86_400_000).toISOString()}&to=${new Date(end - 4 * 86_400_000).toISOString()}`
   const deep = yield* cursorAt(store, Math.min(Math.floor(rows / 2), 10_000 * 50))
   const key = yield* store.count(`SELECT count(*) FROM usage_events WHERE key_id = '${keyId}'`)
-  const questions = [
+  const hour = `from=${new Date(end - 3_600_000 - 234_567).toISOString()}&to=${new Date(end - 234_567).toISOString()}`
+  const questions: ReadonlyArray<readonly [name: string, path: string]> = [
     [`summary of 30 days, one key (${key} rows)`, `summary?${range}&key_id=${keyId}`],
     ["summary of 30 days", `summary?${range}`],
     ["dashboard of 30 days, by the day", `dashboard?${range}&interval=day`],
     ["dashboard of 30 days, by the hour", `dashboard?${range}`],
-    ["30 days by task", `by-task?${range}`],
+    [
+      "30 days by the day, split by model, with quantiles",
+      `timeseries?${range}&interval=day&split=model&quantiles=p50,p95`
+    ],
+    [
+      "an hour by the minute, split by status, with quantiles",
+      `timeseries?${hour}&interval=minute&split=status&quantiles=p50,p95`
+    ],
+    ["an hour by the minute, split by client", `timeseries?${hour}&interval=minute&split=client`],
+    ...["project", "key", "model", "client", "task"].map(
+      (name) => [`30 days by ${name}`, `by-${name}?${range}`] as const
+    ),
+    ["30 days by task, dearest first", `by-task?${range}&sort_by=cost`],
+    ["an hour by session", `by-session?${hour}`],
     ["events, first page", "events"],
+    ["events of a key that failed, first page", `events?key_id=${keyId}&status=failure`],
     ["events, the page 10,000 pages down, by cursor", `events?cursor=${deep}`],
-    ["the values of a filter", "filter-values?field=model"],
+    ...FilterField.literals.map((field) => [`values of the filter ${field}`, `filter-values?field=${field}`] as const),
     ["export of 10,000 rows, CSV", `export.csv?${range}&limit=10000`],
     ["export of 10,000 rows, JSON", `export.json?${range}&limit=10000`],
     [`export of a day, CSV (${Math.round(rows / days)} rows)`, `export.csv?${day}&all=true`]
-  ] as const
-  const answered: Array<Usage["questions"][number]> = []
-  for (const [name, path] of questions) {
-    say(name)
-    const times: Array<number> = []
-    let bytes = 0
-    for (let n = 0; n < tries; n++) {
-      const asked = performance.now()
-      const answer = yield* gateway.read(`/admin/usage/${path}`)
-      times.push(performance.now() - asked)
-      bytes = Buffer.byteLength(answer)
-    }
-    answered.push({ name, bytes, times })
-  }
+  ]
+  const answered = yield* Questions.ask((path) => gateway.read(`/admin/usage/${path}`), questions, say)
   const usage: Usage = {
     rows,
     made,
@@ -111,10 +118,11 @@ const keyId = createHash("md5")
  * to a service, every tenth belongs to a task of five of one key, three in a hundred fail. Times are even over the
  * range.
  */
-const rowsOf = (from: number, to: number, start: number, stepMs: number): string => `
+export const rowsOf = (from: number, to: number, start: number, stepMs: number): string => `
   INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status, status_code,
     error_code, latency_ms, usage_source, input_tokens, output_tokens, total_tokens, cost_nanos, cost_source, streamed,
-    task_id, run_id, trace_id, fallback_count, service_name, http_method, endpoint_path, endpoint_template)
+    task_id, run_id, trace_id, fallback_count, service_name, http_method, endpoint_path, endpoint_template, team_id,
+    first_byte_ms, gateway_ms, subject, end_user, session_id, client)
   SELECT gen_random_uuid(), to_timestamp((${start} + n * ${stepMs}) / 1000.0), 'request-' || n, md5('key' || k)::uuid,
     md5('project' || k % 20)::uuid, CASE WHEN k % 3 = 0 THEN '/v1/messages' ELSE '/v1/chat/completions' END,
     'model-' || (k + (luck < 0.2)::integer) % 8, CASE WHEN n % 10 = 3 THEN 'internal-service' ELSE 'upstream' END,
@@ -124,7 +132,11 @@ const rowsOf = (from: number, to: number, start: number, stepMs: number): string
     CASE WHEN n / 5 % 10 = 0 THEN 'task-' || n / 5 END, CASE WHEN n / 5 % 10 = 0 THEN 'run-' || n / 50 END,
     CASE WHEN n % 4 = 0 THEN md5('trace' || n) END, (luck > 0.99)::integer,
     CASE WHEN n % 10 = 3 THEN 'service-' || k % 5 END, CASE WHEN n % 10 = 3 THEN 'POST' END,
-    CASE WHEN n % 10 = 3 THEN '/jobs/' || n END, CASE WHEN n % 10 = 3 THEN '/jobs/{id}' END
+    CASE WHEN n % 10 = 3 THEN '/jobs/' || n END, CASE WHEN n % 10 = 3 THEN '/jobs/{id}' END,
+    CASE WHEN k % 12 > 0 THEN 'team-' || k % 12 END, CASE WHEN code = 200 THEN 20 + (luck * 1000)::integer END, 1 + n % 3,
+    CASE WHEN k % 4 = 0 THEN 'subject-' || k || '-' || n % 3 END, CASE WHEN k % 5 = 4 THEN 'user-' || n % 997 END,
+    CASE WHEN k % 5 = 1 THEN 'session-' || k || '-' || n / 2000 END,
+    (ARRAY['openai-python', 'claude-code', 'curl', 'openai-node', 'browser'])[1 + k % 5]
   FROM (
     SELECT n, luck, CASE WHEN n / 5 % 10 = 0 THEN (n / 5 % 200)::integer ELSE floor(200 * power(random(), 3))::integer END AS k,
       CASE WHEN luck < 0.015 THEN 429 WHEN luck < 0.02 THEN 403 WHEN luck < 0.03 THEN 500 ELSE 200 END AS code
