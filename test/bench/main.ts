@@ -192,7 +192,8 @@ const command = Command.make(
 ).pipe(Command.withDescription("Measures the runtime against others, on this machine, in one run"))
 
 Command.run(command, { version: "0.1.0" }).pipe(
-  Effect.catchTag("BenchFailed", ({ message }) => Effect.andThen(Console.error(message), Effect.fail("failed"))),
+  Effect.tapError((error) => Console.error(error instanceof BenchFailed ? error.message : error)),
+  Effect.tapDefect((defect) => Console.error(defect)),
   Effect.provide(NodeServices.layer),
   NodeRuntime.runMain({ disableErrorReporting: true })
 )
