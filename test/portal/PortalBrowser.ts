@@ -28,7 +28,10 @@ export interface View {
   readonly origin?: string
 }
 
-/** A page in a browser profile of its own. */
+/**
+ * A page. Those of one token share a browser profile in a test file, whose cache has the portal already; what a test
+ * before has stored in it is gone.
+ */
 export interface OpenedPage {
   readonly page: Page
   /** What went wrong in the page. The test fails if there is something at its end. */
@@ -98,8 +101,8 @@ class RunningPortal implements Portal {
   #scope = Scope.makeUnsafe()
   #gateway: RunningGateway.RunningGateway | undefined
   readonly #tokens = new Map<string, Promise<string>>()
-  readonly #sessions = new Map<string, Promise<Cookies>>()
-  #opened: Array<{ readonly context: BrowserContext; readonly problems: PageProblems }> = []
+  readonly #profiles = new Map<string, Promise<BrowserContext>>()
+  #opened: Array<{ readonly close: () => Promise<void>; readonly problems: PageProblems }> = []
 
   constructor(options: RunningGateway.Options) {
     this.#options = options
@@ -142,21 +145,18 @@ class RunningPortal implements Portal {
   }
 
   readonly open = async (path: string, view: View = {}): Promise<OpenedPage> => {
-    const { origin = this.gateway.control, scheme = "light", width = 1280 } = view
-    const context = await this.#browser().newContext({
-      baseURL: origin,
-      viewport: { width, height: 900 },
-      colorScheme: scheme,
-      reducedMotion: "reduce"
-    })
-    const problems = new PageProblems()
-    this.#opened.push({ context, problems })
+    const { origin = this.gateway.control, ownSession = false, scheme = "light", width = 1280 } = view
     const token = await this.#tokenOf(view)
-    if (token !== null)
-      await context.addCookies(await (view.ownSession === true ? signIn(origin, token) : this.#session(origin, token)))
+    const isShared = token !== null && !ownSession
+    const context = await (isShared ? this.#profileOf(origin, token) : this.#newProfile(origin, token))
     const page = await context.newPage()
+    const problems = new PageProblems()
+    this.#opened.push({ close: () => (isShared ? page : context).close(), problems })
+    if (context.pages().length === 1) await forget(page, origin)
+    await page.setViewportSize({ width, height: 900 })
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
     problems.watch(page)
-    await page.goto(`/admin-ui${path}`)
+    await page.goto(`${origin}/admin-ui${path}`)
     await page.waitForSelector(token === null ? "form input[name=token]" : "main#page h1")
     return { page, problems, axe: () => axeOf(page), answer: answering(page, problems) }
   }
@@ -170,20 +170,32 @@ class RunningPortal implements Portal {
     return scopes === undefined ? token : this.tokenWith(...scopes)
   }
 
-  #session(origin: string, token: string): Promise<Cookies> {
+  #profileOf(origin: string, token: string): Promise<BrowserContext> {
     const name = `${origin} ${token}`
-    const known = this.#sessions.get(name) ?? signIn(origin, token)
-    this.#sessions.set(name, known)
+    const known = this.#profiles.get(name) ?? this.#newProfile(origin, token)
+    this.#profiles.set(name, known)
     return known
+  }
+
+  async #newProfile(origin: string, token: string | null): Promise<BrowserContext> {
+    const context = await this.#browser().newContext({ baseURL: origin })
+    if (token !== null) await context.addCookies(await signIn(origin, token))
+    return context
   }
 
   /** Closes the pages of the test, and returns what went wrong in them. */
   async endTest(): Promise<ReadonlyArray<string>> {
     const opened = this.#opened
     this.#opened = []
-    await Promise.all(opened.map(({ context }) => context.close()))
+    await Promise.all(opened.map(({ close }) => close()))
     return opened.flatMap(({ problems }) => problems.unexpected)
   }
+}
+
+const forget = async (page: Page, origin: string): Promise<void> => {
+  const debuggerOf = await page.context().newCDPSession(page)
+  await debuggerOf.send("Storage.clearDataForOrigin", { origin, storageTypes: "local_storage,session_storage" })
+  await debuggerOf.detach()
 }
 
 type Cookies = Parameters<BrowserContext["addCookies"]>[0]

@@ -81,7 +81,7 @@ describePortal("Keys", (portal) => {
       policy: { rpm_limit: 20 }
     })
     const id = await makeKey(portal, { name: "under a team", team_id: "blue", policy: { rpm_limit: 90 } })
-    const { page } = await portal.open(`/keys/${id}?tab=policy`)
+    const { axe, page } = await portal.open(`/keys/${id}?tab=policy`)
     const row = page.getByRole("row").filter({ hasText: "rpm_limit" })
     await row.getByText("team blue").waitFor()
     assert.include(await row.innerText(), "20")
@@ -90,6 +90,7 @@ describePortal("Keys", (portal) => {
     await form.getByRole("textbox", { name: "rpm_limit" }).fill("10")
     await form.getByRole("button", { name: "See the difference" }).click()
     await page.getByText("its rpm_limit falls from 20 to 10").waitFor()
+    assert.deepStrictEqual(await axe(), [])
     await page.getByRole("button", { name: "Change it" }).click()
     await page.getByText("is changed.").waitFor()
     await row.getByText("this key").waitFor()
