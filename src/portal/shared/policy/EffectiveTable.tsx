@@ -50,7 +50,7 @@ export const EffectiveTable = ({ effective }: { readonly effective: EffectivePol
       </div>
       {shown.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached with the keyboard
-        <section className={styles.scroller} tabIndex={0} aria-label="Effective policy">
+        <section className={styles.scroller} tabIndex={0} aria-label="Fields of the effective policy">
           <Table>
             <Table.Thead>
               <Table.Tr>
