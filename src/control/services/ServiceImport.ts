@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
   const renameReferences = Effect.fnUntraced(function* (from: string, to: string) {
     const { write } = yield* Mutation
     yield* write`
-      UPDATE service_registrations SET fallback_services = array_replace(fallback_services, ${from}, ${to})
+      UPDATE service_registrations SET fallback_services = array_replace(fallback_services, ${from}, ${to}), updated_at = now()
       WHERE ${from} = ANY(fallback_services)`
     const [row] = yield* sql<{ readonly sealed: string | null }>`
       SELECT sealed_credential AS sealed FROM service_registrations WHERE name = ${to}`

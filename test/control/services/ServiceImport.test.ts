@@ -116,7 +116,7 @@ suite("Service import", (it) => {
       const { sql } = yield* Database
       yield* take(suggestion)
       yield* ok("PATCH", `${services}/ocr-plus`, { body: { credential: "sk-1" } })
-      yield* ok("POST", services, { body: { name: "other", fallback_services: ["ocr-plus"] } })
+      const other = yield* ok("POST", services, { body: { name: "other", fallback_services: ["ocr-plus"] } })
       const project = yield* Fixtures.project
       yield* ok("PATCH", `${admin}/projects/${project}`, { body: { service_names: ["ocr-plus"] } })
       const before = yield* sql`SELECT sealed_credential FROM service_registrations WHERE name = 'ocr-plus'`
@@ -128,7 +128,9 @@ suite("Service import", (it) => {
       })
       assert.strictEqual((yield* call("GET", `${services}/ocr-plus`)).status, 404)
       assert.deepStrictEqual(at(yield* ok("GET", `${admin}/projects/${project}`), "service_names"), ["ocr-next"])
-      assert.deepStrictEqual(at(yield* ok("GET", `${services}/other`), "fallback_services"), ["ocr-next"])
+      const following = yield* ok("GET", `${services}/other`)
+      assert.deepStrictEqual(at(following, "fallback_services"), ["ocr-next"])
+      assert.notStrictEqual(at(following, "updated_at"), at(other, "updated_at"))
       const after = yield* sql`SELECT sealed_credential FROM service_registrations WHERE name = 'ocr-next'`
       assert.notDeepEqual(after, before)
     })
