@@ -1,36 +1,66 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Fixtures from "../Fixtures.ts"
-import { admin, at, call, ok, refusalOf, suite } from "../Listener.ts"
+import * as Fixtures from "./Fixtures.ts"
+import { admin, at, call, ok, refusalOf, suite } from "./Listener.ts"
 
-const paths = Effect.gen(function* () {
+/** An object that its own path shows and changes. */
+const shownAt = (path: string, first: object, second: object) => ({ path, read: ok("GET", path), first, second })
+
+const route = (family: string, id: string, first: object, second: object) => ({
+  path: `${admin}/${family}/${id}/config`,
+  read: Effect.map(ok("GET", `${admin}/${family}`), (routes) => {
+    assert(Array.isArray(routes))
+    return routes.find((one) => at(one, "route_id") === id)
+  }),
+  first,
+  second
+})
+
+const objects = Effect.gen(function* () {
   return [
-    [`${admin}/keys/${yield* Fixtures.key}`, { name: "first" }, { name: "second" }],
-    [`${admin}/projects/${yield* Fixtures.project}`, { description: "first" }, { description: "second" }],
-    [
+    shownAt(`${admin}/keys/${yield* Fixtures.key}`, { name: "first" }, { name: "second" }),
+    shownAt(`${admin}/projects/${yield* Fixtures.project}`, { description: "first" }, { description: "second" }),
+    shownAt(
       `${admin}/policy-layers/${yield* Fixtures.policyLayer}`,
       { policy: { rpm_limit: 7 } },
       { policy: { rpm_limit: 8 } }
-    ]
-  ] as const
+    ),
+    shownAt(
+      `${admin}/providers/${yield* Fixtures.provider}`,
+      { base_url: "https://first.example" },
+      { base_url: "https://second.example", credential: "sk-second" }
+    ),
+    shownAt(`${admin}/services/${yield* Fixtures.service}`, { timeout_ms: 1000 }, { timeout_ms: 2000 }),
+    shownAt(
+      `${admin}/guardrails/${yield* Fixtures.guardrail}`,
+      { description: "first" },
+      { description: "second", bearer_token: "tok-second" }
+    ),
+    shownAt(`${admin}/guardrails/pii-redact`, { default_on: true }, { default_on: false }),
+    // nothing is stored at first, so the time that was read is null
+    shownAt(`${admin}/auth/front-door`, { required_role: "first" }, { required_role: "second" }),
+    route("family-a-routes", "embeddings", { timeout_ms: 1000 }, { timeout_ms: 2000 }),
+    route("family-b-routes", "models", { timeout_ms: 1000 }, { timeout_ms: 2000 })
+  ]
 })
 
 suite("Two people change the same thing", (it) => {
   it.effect("the second one is refused, sees the version in force, and can apply the change to it", () =>
     Effect.gen(function* () {
-      for (const [path, first, second] of yield* paths) {
-        const read = at(yield* ok("GET", path), "updated_at")
+      for (const { first, path, read, second } of yield* objects) {
+        const expected_updated_at = at(yield* read, "updated_at")
         // two changes in the same millisecond would have the same time
         yield* Effect.sleep("5 millis")
-        yield* ok("PATCH", path, { body: { ...first, expected_updated_at: read } })
-        const late = yield* call("PATCH", path, { body: { ...second, expected_updated_at: read } })
+        yield* ok("PATCH", path, { body: { ...first, expected_updated_at } })
+        const inForce = yield* read
+        assert.notStrictEqual(at(inForce, "updated_at"), expected_updated_at)
+        const late = yield* call("PATCH", path, { body: { ...second, expected_updated_at } })
         assert.deepInclude(refusalOf(late), {
           status: 409,
           code: "changed_since_read",
           param: "expected_updated_at"
         })
-        const inForce = yield* ok("GET", path)
-        assert.notStrictEqual(at(inForce, "updated_at"), read)
+        assert.deepStrictEqual(yield* read, inForce)
         yield* ok("PATCH", path, { body: { ...second, expected_updated_at: at(inForce, "updated_at") } })
       }
     })
@@ -38,10 +68,21 @@ suite("Two people change the same thing", (it) => {
 
   it.effect("a change that does not say what it expects is made, as before", () =>
     Effect.gen(function* () {
-      for (const [path, first, second] of yield* paths) {
+      for (const { first, path, second } of yield* objects) {
         yield* ok("PATCH", path, { body: first })
         yield* ok("PATCH", path, { body: second })
       }
+    })
+  )
+
+  it.effect("a change of all routes expects no time, because each route has its own", () =>
+    Effect.gen(function* () {
+      const body = { timeout_ms: 1000, expected_updated_at: new Date().toISOString() }
+      assert.deepStrictEqual(refusalOf(yield* call("PATCH", `${admin}/routes/config`, { body })), {
+        status: 422,
+        code: "invalid_request",
+        param: "expected_updated_at"
+      })
     })
   )
 

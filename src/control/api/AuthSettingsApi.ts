@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AuthSettings as Settings } from "../../policy/AuthSettings.ts"
 import { Credential } from "./providers/ProvidersApi.ts"
 import { refusals } from "./schema/Errors.ts"
-import { Timestamp } from "./schema/Fields.ts"
+import { expectedUpdateOrNull, Timestamp } from "./schema/Fields.ts"
 import { operation } from "./schema/Security.ts"
 
 const {
@@ -64,7 +64,8 @@ export const AuthSettingsPatch = Schema.Struct({
   jwks_cache_ttl_seconds: orNull(jwks_cache_ttl_seconds),
   clock_skew_seconds: orNull(clock_skew_seconds),
   trusted_gateway_header_enabled: Schema.optionalKey(trusted_gateway_header_enabled),
-  trusted_gateway_header_secret: orNull(Credential)
+  trusted_gateway_header_secret: orNull(Credential),
+  ...expectedUpdateOrNull
 })
 export type AuthSettingsPatch = typeof AuthSettingsPatch.Type
 
@@ -80,7 +81,7 @@ export const AuthSettingsApi = HttpApiGroup.make("front-door")
     HttpApiEndpoint.patch("update", "/", {
       payload: AuthSettingsPatch,
       success: AuthSettings,
-      error: refusals("invalid_configuration")
+      error: refusals("invalid_configuration", "changed_since_read")
     })
       .annotateMerge(operation("Change the authentication settings", "settings:update"))
       .annotate(

@@ -25,7 +25,9 @@ export const ProjectEntry = Schema.Struct({ name: Schema.String })
 export type ProjectEntry = typeof ProjectEntry.Type
 
 /** A guardrail, identified by its name. A configuration document neither creates nor deletes a built-in guardrail. */
-export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configured", "token_configured"])).pipe(
+export const GuardrailEntry = Guardrail.mapFields(
+  Struct.omit(["endpoint_configured", "token_configured", "updated_at"])
+).pipe(
   Schema.fieldsAssign({
     description: Description,
     modes: Modes,

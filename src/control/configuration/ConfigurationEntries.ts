@@ -85,8 +85,12 @@ export const roundedPrice = (price: PriceEntry): PriceEntry => {
   }
 }
 
-export const guardrailEntry = ({ endpoint_configured: _, token_configured: _1, ...entry }: Guardrail): GuardrailEntry =>
-  entry
+export const guardrailEntry = ({
+  endpoint_configured: _,
+  token_configured: _1,
+  updated_at: _2,
+  ...entry
+}: Guardrail): GuardrailEntry => entry
 
 /** Without these settings, as in a document of an older version, an HTTP guardrail has the defaults of a new one. */
 export const withStreamDefaults = (entry: GuardrailEntry): GuardrailEntry =>

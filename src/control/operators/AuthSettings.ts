@@ -5,6 +5,7 @@ import { Vault } from "../../state/Vault.ts"
 import { type AuthSettingsPatch, AuthSettings as Shown } from "../api/AuthSettingsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { validateCredential } from "../store/Validation.ts"
 
@@ -15,7 +16,9 @@ export class AuthSettings extends Context.Service<
   AuthSettings,
   {
     readonly get: Effect.Effect<Shown, StoreFailure>
-    readonly update: (patch: AuthSettingsPatch) => Effect.Effect<Shown, Invalid | StoreFailure, Actor>
+    readonly update: (
+      patch: AuthSettingsPatch
+    ) => Effect.Effect<Shown, Invalid | Refused<"changed_since_read"> | StoreFailure, Actor>
   }
 >()("svc/control/AuthSettings") {
   static readonly layer = Layer.suspend(() => Layer.effect(AuthSettings, make))
@@ -58,6 +61,7 @@ const make = Effect.gen(function* () {
   )
 
   const update = Effect.fn("AuthSettings.update")(function* ({
+    expected_updated_at,
     trusted_gateway_header_secret: secret,
     ...patch
   }: AuthSettingsPatch) {
@@ -67,6 +71,7 @@ const make = Effect.gen(function* () {
       // Locks the table, because a row lock has no effect while the table is empty.
       yield* sql`LOCK TABLE gateway_auth_settings IN EXCLUSIVE MODE`
       const before = yield* readCurrent
+      yield* requireUnchanged(expected_updated_at, { updated_at: before.updatedAt })
       const settings = applyPatch(before.settings, patch)
       const configured = secret === undefined ? before.secretConfigured : secret !== null
       const [mistake] = Settings.mistakes(settings, configured)
@@ -126,7 +131,7 @@ const toApi = ({ secretConfigured, settings, source, updatedAt }: CurrentSetting
   }
 }
 
-type Patch = Omit<AuthSettingsPatch, "trusted_gateway_header_secret">
+type Patch = Omit<AuthSettingsPatch, "expected_updated_at" | "trusted_gateway_header_secret">
 
 const applyPatch = (before: Settings.AuthSettings, patch: Patch): Settings.AuthSettings => {
   const { accepted_algorithms, allowed_groups, clock_skew_seconds, jwks_cache_ttl_seconds, svc_key_header, ...rest } =

@@ -14,6 +14,7 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import { computedRows, onDuplicate, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { findSecretMember, findSecretParameter } from "../store/SecretNames.ts"
 import { type Violation, validateCredential, validateUrl } from "../store/Validation.ts"
@@ -31,7 +32,7 @@ export class Guardrails extends Context.Service<
     readonly update: (
       name: string,
       patch: GuardrailPatch
-    ) => Effect.Effect<ChangedGuardrail | Unreadable, Invalid | StoreFailure, Actor>
+    ) => Effect.Effect<ChangedGuardrail | Unreadable, Invalid | Refused<"changed_since_read"> | StoreFailure, Actor>
     /** Also removes the guardrail from every policy. The records of its runs stay. */
     readonly remove: (name: string) => Effect.Effect<void, Invalid | StoreFailure, Actor>
   }
@@ -51,12 +52,12 @@ const make = Effect.gen(function* () {
      endpoint_url IS NOT NULL AS endpoint_configured, endpoint_url, timeout_ms,
      CASE provider_kind WHEN 'built_in' THEN NULL ELSE stream_mode END AS stream_mode,
      CASE provider_kind WHEN 'built_in' THEN NULL ELSE window_chars END AS window_chars,
-     sealed_token IS NOT NULL AS token_configured`
+     sealed_token IS NOT NULL AS token_configured, updated_at`
   )
 
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
-    input: GuardrailPatch,
+    input: Omit<GuardrailPatch, "expected_updated_at">,
     currentCredential: CredentialOrigin.CredentialChange["before"]
   ) {
     const { bearer_token, config_schema, endpoint_url, modes, runtime_config, timeout_ms, ...rest } = input
@@ -159,11 +160,13 @@ const make = Effect.gen(function* () {
       guardrailRows.firstOrUnreadable(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name}`)
     )
     if (isUnreadable(current) && isSwitchOff(patch)) return yield* disableUnreadable(current)
+    const { expected_updated_at, ...settings } = patch
     return yield* audit.mutate(function* ({ write }) {
       const before = yield* lock(name)
-      if (before.provider_kind === "built_in") yield* checkBuiltInPatch(patch)
-      if (patch.modes?.length === 0) return yield* invalid("modes", "must name at least one mode")
-      const { cleared, set } = yield* columnsOf(name, patch, yield* readCredential(before))
+      yield* requireUnchanged(expected_updated_at, before)
+      if (before.provider_kind === "built_in") yield* checkBuiltInPatch(settings)
+      if (settings.modes?.length === 0) return yield* invalid("modes", "must name at least one mode")
+      const { cleared, set } = yield* columnsOf(name, settings, yield* readCredential(before))
       const changed =
         Object.keys(set).length === 0
           ? before
@@ -226,7 +229,10 @@ const make = Effect.gen(function* () {
   })
 })
 
-const guardrailRows = storedRows(Guardrail, { table: "guardrail_definitions", key: ["name"] })
+const guardrailRows = storedRows(Guardrail.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })), {
+  table: "guardrail_definitions",
+  key: ["name"]
+})
 const changedKeys = computedRows(Schema.Struct({ id: Schema.String }))
 const snapshots = Snapshots.of(ChangedGuardrail)
 

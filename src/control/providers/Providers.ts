@@ -10,6 +10,7 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import {
   type ColumnValues,
   onDuplicate,
@@ -40,7 +41,11 @@ export class Providers extends Context.Service<
     readonly update: (
       id: string,
       patch: ProviderPatch
-    ) => Effect.Effect<ChangedProvider, Missing | Invalid | Duplicate | StoreFailure, Actor>
+    ) => Effect.Effect<
+      ChangedProvider,
+      Missing | Invalid | Duplicate | Refused<"changed_since_read"> | StoreFailure,
+      Actor
+    >
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Provider, Missing | Duplicate | StoreFailure, Actor>
     /** Also disables a row that this version cannot decode. */
@@ -62,7 +67,7 @@ const make = Effect.gen(function* () {
   /** Returns the columns that `input` sets. Validation applies to the merged row, not to `input` alone. */
   const columnsOf = Effect.fnUntraced(function* (
     id: string,
-    input: ProviderPatch,
+    input: Settings,
     row: ValidatedRow,
     before: CredentialOrigin.CredentialChange["before"]
   ) {
@@ -166,9 +171,10 @@ const make = Effect.gen(function* () {
       )
     }),
     create,
-    update: Effect.fn("Providers.update")((id, patch) =>
+    update: Effect.fn("Providers.update")((id, { expected_updated_at, ...patch }) =>
       change(id, "providers:update", (before) =>
         Effect.gen(function* () {
+          yield* requireUnchanged(expected_updated_at, before)
           const { cleared, set } = yield* columnsOf(id, patch, before, yield* readCredential(before))
           const after = yield* failOnDuplicate(updateRow(before, set))
           return cleared ? { ...after, credential_cleared: true as const } : after
@@ -208,6 +214,8 @@ const make = Effect.gen(function* () {
   })
 })
 
+type Settings = Omit<ProviderPatch, "expected_updated_at">
+
 interface ValidatedRow extends CredentialHeader {
   readonly provider: NewProvider["provider"]
 }
@@ -219,7 +227,7 @@ const newRow: CredentialHeader = {
 }
 
 /** Returns the credential header that the vendor uses, unless the input sets a header. */
-const vendorHeader = ({ credential_header_mode, credential_header_name, family }: ProviderPatch): ProviderPatch =>
+const vendorHeader = ({ credential_header_mode, credential_header_name, family }: Settings): Settings =>
   family === undefined ||
   family === null ||
   credential_header_mode !== undefined ||
@@ -227,7 +235,7 @@ const vendorHeader = ({ credential_header_mode, credential_header_name, family }
     ? {}
     : headerColumnsOf(styleOfFamily[familyOfVendor(family)])
 
-const headerColumnsOf = (style: CredentialStyle): ProviderPatch =>
+const headerColumnsOf = (style: CredentialStyle): Settings =>
   style._tag === "AuthorizationBearer"
     ? { credential_header_mode: "authorization_bearer" }
     : {

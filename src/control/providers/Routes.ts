@@ -3,11 +3,12 @@ import type { SqlError } from "effect/sql"
 import { type Family, maxBodyBytes, maxTimeoutMs, RouteId } from "../../policy/routes/CanonicalRoute.ts"
 import { Ownership } from "../../policy/routes/Ownership.ts"
 import { Database } from "../../services/Database.ts"
-import { Route, type RoutePatch } from "../api/providers/RoutesApi.ts"
+import { Route, type RoutePatch, type SingleRoutePatch } from "../api/providers/RoutesApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, type AuditAction, Snapshots } from "../audit/Audit.ts"
-import { type ColumnValues, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
+import { type ColumnValues, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { ifPresent, type Violation, validateUpTo } from "../store/Validation.ts"
 
 type RouteAction = Extract<AuditAction, { readonly target: "family_a_route" | "family_b_route" }>
@@ -25,8 +26,8 @@ export class Routes extends Context.Service<
     readonly setMode: (id: RouteId, mode: Route["mode"]) => RouteMutation
     readonly configure: (
       id: RouteId,
-      patch: RoutePatch & { readonly enabled?: boolean }
-    ) => Effect.Effect<Route, Invalid | Effect.Error<RouteMutation>, Actor>
+      patch: SingleRoutePatch & { readonly enabled?: boolean }
+    ) => Effect.Effect<Route, Invalid | Refused<"changed_since_read"> | Effect.Error<RouteMutation>, Actor>
     /** Changes all ten routes or, on failure, none. */
     readonly configureAll: (
       patch: RoutePatch
@@ -46,18 +47,22 @@ const make = Effect.gen(function* () {
   const selectForUpdate = (id: RouteId) =>
     sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
 
-  /** This also works if this version cannot decode the stored row, because `set` may repair the row. */
-  const change = <A extends Route | Unreadable, E>(
+  /**
+   * This also works if this version cannot decode the stored row, because `set` may repair the row. `check` may refuse
+   * the change once the row is locked.
+   */
+  const change = <A extends Route | Unreadable, E, Refusal = never>(
     id: RouteId,
     action: RouteAction["action"],
     set: ColumnValues,
-    after: (rows: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) => Effect.Effect<A, E>
+    after: (rows: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) => Effect.Effect<A, E>,
+    check: (row: LockedRow) => Effect.Effect<void, Refusal> = () => Effect.void
   ) =>
     audit.mutate(function* ({ write }) {
       const before = yield* routeRows.firstOrUnreadable(selectForUpdate(id))
-      const [row] = yield* sql<{ readonly family: string }>`
-        SELECT family FROM canonical_routes WHERE route_id = ${id}`
+      const [row] = yield* lockedRows.all(sql`SELECT family, updated_at FROM canonical_routes WHERE route_id = ${id}`)
       if (before === undefined || row === undefined) return yield* routeNotFound
+      yield* check(row)
       const changed = yield* after(
         Object.keys(set).length === 0
           ? selectForUpdate(id)
@@ -74,13 +79,14 @@ const make = Effect.gen(function* () {
       }
     })
 
-  const configure = Effect.fn("Routes.configure")(function* (
+  const configure = Effect.fn("Routes.configure")(function* <Refusal = never>(
     id: RouteId,
-    patch: RoutePatch & { readonly enabled?: boolean }
+    patch: RoutePatch & { readonly enabled?: boolean },
+    check?: (row: LockedRow) => Effect.Effect<void, Refusal>
   ) {
     const invalidField = refusals(id, patch).find(([, refusal]) => refusal !== undefined)
     if (invalidField === undefined) {
-      return yield* change(id, "policies:route_config_update", withStreamLimit(patch), routeRows.only)
+      return yield* change(id, "policies:route_config_update", withStreamLimit(patch), routeRows.only, check)
     }
     const [param, refusal] = invalidField
     return yield* new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
@@ -103,7 +109,8 @@ const make = Effect.gen(function* () {
     setMode: Effect.fn("Routes.setMode")((id, mode) =>
       change(id, "policies:route_mode_update", { mode }, routeRows.only)
     ),
-    configure,
+    configure: (id, { expected_updated_at, ...patch }) =>
+      configure(id, patch, (row) => requireUnchanged(expected_updated_at, row)),
     configureAll: Effect.fn("Routes.configureAll")((patch) =>
       Effect.forEach(RouteId.literals, (id) => configure(id, patch)).pipe(transaction, toStoreFailures)
     )
@@ -148,3 +155,7 @@ const routeRows = storedRows(Route.pipe(Schema.fieldsAssign({ updated_at: Schema
   key: ["route_id"]
 })
 const snapshots = Snapshots.of(Route)
+
+const LockedRow = Schema.Struct({ family: Schema.String, updated_at: Schema.DateTimeUtcFromDate })
+type LockedRow = typeof LockedRow.Type
+const lockedRows = computedRows(LockedRow)

@@ -9,6 +9,7 @@ import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { ChangedService, type NewService, Service, type ServicePatch } from "../api/services/ServicesApi.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import {
   type ColumnValues,
   lockProject,
@@ -37,7 +38,11 @@ export class Services extends Context.Service<
     readonly update: (
       name: string,
       patch: ServicePatch
-    ) => Effect.Effect<ChangedService, Missing | Invalid | Duplicate | StoreFailure, Actor>
+    ) => Effect.Effect<
+      ChangedService,
+      Missing | Invalid | Duplicate | Refused<"changed_since_read"> | StoreFailure,
+      Actor
+    >
     /**
      * Also deletes the links to the service. Fails if the service is the only link of a project or key, because without
      * links it could call every service. With `allowLastLinks` the caller must check this.
@@ -70,7 +75,7 @@ const make = Effect.gen(function* () {
   /** Returns the columns that `input` sets. The price rules apply to the merged row, not to `input` alone. */
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
-    input: Omit<NewService, "name"> & ServicePatch,
+    input: Settings,
     before: Pick<Service, "cost_mode" | "estimated_cost_usd" | "enabled">,
     currentCredential: CredentialOrigin.CredentialChange["before"]
   ) {
@@ -233,11 +238,14 @@ const make = Effect.gen(function* () {
       return toService(yield* orNotFound(row))
     }),
     create,
-    update: Effect.fn("Services.update")((name, patch) =>
+    update: Effect.fn("Services.update")((name, { expected_updated_at, ...patch }) =>
       change(
         name,
         "services:update",
-        (before) => Effect.flatMap(readCredential(before), (credential) => columnsOf(name, patch, before, credential)),
+        Effect.fnUntraced(function* (before) {
+          yield* requireUnchanged(expected_updated_at, before)
+          return yield* columnsOf(name, patch, before, yield* readCredential(before))
+        }),
         patch.project_id
       )
     ),
@@ -261,6 +269,8 @@ const make = Effect.gen(function* () {
   })
 })
 
+type Settings = Omit<NewService, "name"> & Omit<ServicePatch, "expected_updated_at">
+
 /** `cleared` is true if the credential is removed, because the service's new address must not receive it. */
 interface Assignments {
   readonly set: ColumnValues
@@ -278,7 +288,7 @@ const defaults = {
   allowed_methods: ["POST"]
 } as const
 
-const settingsColumns = (name: string, input: Omit<NewService, "name"> & ServicePatch): ColumnValues => {
+const settingsColumns = (name: string, input: Settings): ColumnValues => {
   const set: Record<string, ColumnValues[string]> = {}
   for (const field of ["project_id", "studio_service_id", "health_check_path", "openapi_source_path"] as const) {
     if (input[field] !== undefined) set[field] = input[field]

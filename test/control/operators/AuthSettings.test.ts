@@ -81,6 +81,20 @@ suite("Front door", (it) => {
     })
   )
 
+  it.effect("of two people, the second is refused, also where nothing was stored or is stored any more", () =>
+    Effect.gen(function* () {
+      yield* forget
+      const first = yield* patch({ required_role: "First", expected_updated_at: null })
+      const expected_updated_at = at(first.json, "updated_at")
+      const changed = { status: 409, code: "changed_since_read", param: "expected_updated_at" }
+      assert.deepStrictEqual(refusalOf(yield* patch({ required_role: "Second", expected_updated_at: null })), changed)
+      assert.deepStrictEqual(yield* get, first.json)
+      yield* forget
+      assert.deepStrictEqual(refusalOf(yield* patch({ required_role: "Second", expected_updated_at })), changed)
+      assert.deepStrictEqual(yield* get, unset)
+    })
+  )
+
   it.effect("keeps the secret sealed, says only whether there is one, and gives it up on null", () =>
     Effect.gen(function* () {
       yield* forget

@@ -5,7 +5,16 @@ import { GuardrailName } from "../../../policy/GuardrailPolicy.ts"
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
+import {
+  CredentialCleared,
+  Cursor,
+  expectedUpdate,
+  Id,
+  orUnreadable,
+  PageLimit,
+  RangeTime,
+  Timestamp
+} from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 import {
   ExecutionBucket,
@@ -31,7 +40,8 @@ export const Guardrail = Schema.Struct({
   timeout_ms: Schema.NullOr(Schema.Int),
   stream_mode: Schema.NullOr(StreamMode),
   window_chars: Schema.NullOr(WindowChars),
-  token_configured: Schema.Boolean
+  token_configured: Schema.Boolean,
+  updated_at: Timestamp
 }).annotate({ identifier: "Guardrail" })
 export type Guardrail = typeof Guardrail.Type
 
@@ -80,7 +90,8 @@ export type NewGuardrail = typeof NewGuardrail.Type
 export const GuardrailPatch = Schema.Struct({
   endpoint_url: Schema.optionalKey(Schema.String),
   failure_policy: Schema.optionalKey(FailurePolicy),
-  ...optional
+  ...optional,
+  ...expectedUpdate
 })
 export type GuardrailPatch = typeof GuardrailPatch.Type
 
@@ -162,7 +173,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       params,
       payload: GuardrailPatch,
       success: orUnreadable(ChangedGuardrail),
-      error: invalid
+      error: refusals("invalid_guardrail_request", "changed_since_read")
     }).annotateMerge(operation("Change a guardrail", "guardrails:update")),
     HttpApiEndpoint.delete("remove", "/:name", {
       params,

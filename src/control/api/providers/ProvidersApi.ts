@@ -4,7 +4,7 @@ import { HeaderMode, HeaderValueFormat } from "../../../policy/routes/Credential
 import { Vendor } from "../../../policy/routes/Vendor.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { CredentialCleared, Id, orUnreadable, timestamps } from "../schema/Fields.ts"
+import { CredentialCleared, expectedUpdate, Id, orUnreadable, timestamps } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
@@ -61,7 +61,8 @@ export type NewProvider = typeof NewProvider.Type
 export const ProviderPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
   base_url: Schema.optionalKey(BaseUrl),
-  ...optional
+  ...optional,
+  ...expectedUpdate
 })
 export type ProviderPatch = typeof ProviderPatch.Type
 
@@ -103,7 +104,12 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       params,
       payload: ProviderPatch,
       success: ChangedProvider,
-      error: refusals("missing_provider_config", "invalid_provider_config_payload", "duplicate_provider_config")
+      error: refusals(
+        "missing_provider_config",
+        "invalid_provider_config_payload",
+        "duplicate_provider_config",
+        "changed_since_read"
+      )
     })
       .annotateMerge(operation("Change a provider", "providers:update"))
       .annotate(

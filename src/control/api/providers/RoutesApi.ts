@@ -12,7 +12,7 @@ import {
 import { Ownership } from "../../../policy/routes/Ownership.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { orUnreadable, Timestamp, upTo } from "../schema/Fields.ts"
+import { expectedUpdate, orUnreadable, Timestamp, upTo } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 import { limitsStreams, ownership } from "./UpstreamPassthroughApi.ts"
 
@@ -41,6 +41,10 @@ export const RoutePatch = Schema.Struct({
 })
 export type RoutePatch = typeof RoutePatch.Type
 
+/** The patch of one route. A change of all routes has no single time to expect. */
+export const SingleRoutePatch = RoutePatch.pipe(Schema.fieldsAssign(expectedUpdate))
+export type SingleRoutePatch = typeof SingleRoutePatch.Type
+
 const group = <const Name extends string>(name: Name, description: string, ids: ReadonlyArray<typeof RouteId.Type>) => {
   const params = { route_id: Schema.Literals(ids) }
   return HttpApiGroup.make(name)
@@ -68,9 +72,9 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
         .annotateMerge(bodyExample({ mode: "managed_by_gateway" })),
       HttpApiEndpoint.patch("config", "/:route_id/config", {
         params,
-        payload: RoutePatch,
+        payload: SingleRoutePatch,
         success: Route,
-        error: refusals("invalid_provider_config_payload")
+        error: refusals("invalid_provider_config_payload", "changed_since_read")
       })
         .annotateMerge(operation("Change the mode and the limits of a route", "policies:update"))
         .annotate(OpenApi.Description, "Absent fields stay unchanged. Limits are in bytes and milliseconds.")

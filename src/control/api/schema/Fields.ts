@@ -123,11 +123,18 @@ export type SortOrder = typeof SortOrder.Type
 
 export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 
+const expectedDescription =
+  "The `updated_at` of the object as you read it. If the object has another one by now, nothing changes, and the response is 409 `changed_since_read`."
+
 /** Refuses a change if somebody else changed the object since the caller read it. */
 export const expectedUpdate = {
-  expected_updated_at: Schema.optionalKey(Timestamp).annotate({
-    description:
-      "The `updated_at` of the object as you read it. If the object has another one by now, nothing changes, and the response is 409 `changed_since_read`."
+  expected_updated_at: Schema.optionalKey(Timestamp).annotate({ description: expectedDescription })
+}
+
+/** The same for settings that may not be stored: `null` expects that they are not. */
+export const expectedUpdateOrNull = {
+  expected_updated_at: Schema.optionalKey(Schema.NullOr(Timestamp)).annotate({
+    description: `${expectedDescription} \`null\` expects that nothing is stored.`
   })
 }
 

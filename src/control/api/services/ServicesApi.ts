@@ -15,7 +15,7 @@ import {
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { CredentialCleared, Id, orUnreadable, Timestamp, timestamps } from "../schema/Fields.ts"
+import { CredentialCleared, expectedUpdate, Id, orUnreadable, Timestamp, timestamps } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 export const HealthMethod = Schema.Literals(["GET", "HEAD"])
@@ -127,7 +127,11 @@ const settings = {
 export const NewService = Schema.Struct({ name: Schema.String, ...settings })
 export type NewService = typeof NewService.Type
 
-export const ServicePatch = Schema.Struct({ ...settings, sync_status: Schema.optionalKey(SyncStatus) })
+export const ServicePatch = Schema.Struct({
+  ...settings,
+  sync_status: Schema.optionalKey(SyncStatus),
+  ...expectedUpdate
+})
 export type ServicePatch = typeof ServicePatch.Type
 
 /** The services that the keys of a project, or one key, may call. A given list replaces the stored list. */
@@ -167,7 +171,7 @@ export const ServicesApi = HttpApiGroup.make("services")
       params,
       payload: ServicePatch,
       success: ChangedService,
-      error: refusals("missing_service", ...refused)
+      error: refusals("missing_service", "changed_since_read", ...refused)
     }).annotateMerge(operation("Change a service", "services:update")),
     HttpApiEndpoint.delete("remove", "/:name", {
       params,

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { Family, RouteId } from "../../../policy/routes/CanonicalRoute.ts"
 import { ControlApi } from "../../api/ControlApi.ts"
-import type { Route, RoutePatch } from "../../api/providers/RoutesApi.ts"
+import type { Route, SingleRoutePatch } from "../../api/providers/RoutesApi.ts"
 import { Routes } from "../../providers/Routes.ts"
 
 interface RouteParams {
@@ -25,7 +25,7 @@ const handlersOf = (family: Family) =>
     disable: ({ params }: RouteParams) => routes.disable(params.route_id),
     mode: ({ params, payload }: RouteParams & { readonly payload: Pick<Route, "mode"> }) =>
       routes.setMode(params.route_id, payload.mode),
-    config: ({ params, payload }: RouteParams & { readonly payload: RoutePatch }) =>
+    config: ({ params, payload }: RouteParams & { readonly payload: SingleRoutePatch }) =>
       routes.configure(params.route_id, payload)
   }))
 
