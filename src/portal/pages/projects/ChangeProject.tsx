@@ -36,9 +36,9 @@ export const ChangeProject = ({ base, changes, onClose, onDone, onRefused }: Pro
       changes={{ ...changes }}
       isBusy={update.isPending}
       error={update.error}
-      onConfirm={(expected_updated_at) =>
+      onConfirm={({ updated_at }) =>
         update.mutate(
-          { params, body: { ...changes, expected_updated_at } },
+          { params, body: { ...changes, expected_updated_at: updated_at } },
           { onSuccess: onDone, onError: (error) => tellRefused(error, onRefused) }
         )
       }

@@ -4,27 +4,47 @@ import { useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { ApiError } from "../../api/ApiError.ts"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
+import { type Guard, GuardedChange, type Versioned } from "../dialogs/GuardedChange.tsx"
 
-export interface Change {
+interface Asked {
   readonly title: string
   readonly action: string
-  /** What changes, and whom it concerns. */
-  readonly body: ReactNode
-  /** A change that cannot be taken back is confirmed by typing this name. */
-  readonly name?: string
-  readonly run: () => Promise<unknown>
   /** Said once the server has said so. */
   readonly done: string
-  readonly undo?: () => Promise<unknown>
   /** What the audit log calls the object. */
   readonly audit?: { readonly type: string; readonly id: string }
   readonly onDone?: (result: unknown) => void
 }
 
-/** Returns `ask`, which shows a change before it is made, and the dialog that shows it. */
-export const useConfirm = () => {
+interface PlainChange extends Asked {
+  /** What changes, and whom it concerns. */
+  readonly body: ReactNode
+  /** A change that cannot be taken back is confirmed by typing this name. */
+  readonly name?: string
+  readonly run: () => Promise<unknown>
+  readonly undo?: () => Promise<unknown>
+}
+
+/** A change that two people may make at once. */
+interface ConditionalChange<Entity extends Versioned> extends Asked {
+  readonly guard: Guard<Entity>
+  /** Whom it concerns. The dialog shows what changes. */
+  readonly body?: ReactNode
+  /** Sends the `updated_at` of the version as `expected_updated_at`. */
+  readonly run: (version: Entity) => Promise<unknown>
+  /** Brings back the version that the change was made to. */
+  readonly undo?: (version: Entity) => Promise<unknown>
+}
+
+export type Change<Entity extends Versioned = Versioned> = PlainChange | ConditionalChange<Entity>
+
+/**
+ * Returns `ask`, which shows a change before it is made, and the dialog that shows it. With a guard, the dialog shows
+ * both versions if somebody else was faster.
+ */
+export const useConfirm = <Entity extends Versioned = Versioned>() => {
   const client = useQueryClient()
-  const [change, setChange] = useState<Change>()
+  const [change, setChange] = useState<Change<Entity>>()
   const [error, setError] = useState<ApiError | null>(null)
   const [isBusy, setBusy] = useState(false)
 
@@ -32,15 +52,15 @@ export const useConfirm = () => {
     setChange(undefined)
     setError(null)
   }
-  const confirm = async (asked: Change) => {
+  const confirm = async ({ audit, done, onDone }: Asked, run: () => Promise<unknown>, undo: Told["undo"]) => {
     setBusy(true)
     setError(null)
     try {
-      const result = await asked.run()
+      const result = await run()
       await client.invalidateQueries()
       close()
-      asked.onDone?.(result)
-      tell(asked, () => client.invalidateQueries())
+      onDone?.(result)
+      tell({ done, audit, undo }, () => client.invalidateQueries())
     } catch (cause) {
       setError(failureOf(cause))
     } finally {
@@ -48,30 +68,38 @@ export const useConfirm = () => {
     }
   }
 
-  const dialog = change !== undefined && (
-    <ChangeDialog
-      title={change.title}
-      action={change.action}
-      {...(change.name !== undefined && { name: change.name })}
-      isBusy={isBusy}
-      error={error}
-      onConfirm={() => void confirm(change)}
-      onClose={close}
-    >
-      {change.body}
-    </ChangeDialog>
-  )
-  return { ask: setChange, dialog }
+  const dialogOf = (asked: Change<Entity>) => {
+    const { action, body, title } = asked
+    const shared = { title, action, isBusy, error, onClose: close }
+    if ("guard" in asked) {
+      const { guard, run, undo } = asked
+      const apply = (version: Entity) => confirm(asked, () => run(version), undo && (() => undo(version)))
+      return (
+        <GuardedChange {...shared} {...guard} onConfirm={(version) => void apply(version)}>
+          {body}
+        </GuardedChange>
+      )
+    }
+    const { name, run, undo } = asked
+    return (
+      <ChangeDialog {...shared} {...(name !== undefined && { name })} onConfirm={() => void confirm(asked, run, undo)}>
+        {body}
+      </ChangeDialog>
+    )
+  }
+  return { ask: setChange, dialog: change !== undefined && dialogOf(change) }
 }
 
 export const failureOf = (cause: unknown): ApiError =>
   cause instanceof ApiError ? cause : new ApiError(0, "failed", cause instanceof Error ? cause.message : String(cause))
 
+interface Told extends Pick<Asked, "done"> {
+  readonly audit?: Asked["audit"] | undefined
+  readonly undo?: PlainChange["undo"] | undefined
+}
+
 /** Says that a change is made, with the way back and the record of it. */
-export const tell = (
-  { audit, done, undo }: Pick<Change, "audit" | "done" | "undo">,
-  refresh: () => Promise<unknown>
-): void => {
+export const tell = ({ audit, done, undo }: Told, refresh: () => Promise<unknown>): void => {
   const id = notifications.show({
     message: (
       <Group gap="xs">

@@ -1,6 +1,6 @@
 import { Stack } from "@mantine/core"
 import { type ReactNode, useEffect, useEffectEvent, useState } from "react"
-import type { ApiError, FieldError } from "../../api/ApiError.ts"
+import { ApiError, type FieldError } from "../../api/ApiError.ts"
 import { FieldDiff } from "../words/FieldDiff.tsx"
 import { When } from "../words/When.tsx"
 import { ChangeDialog } from "./ChangeDialog.tsx"
@@ -8,20 +8,30 @@ import styles from "./GuardedChange.module.css"
 
 export type FlatFields = Readonly<Record<string, unknown>>
 
-interface Props<Entity extends { readonly updated_at: string }> {
-  readonly title: string
-  readonly action: string
+/** `null` is the time of settings that are not stored. */
+export interface Versioned {
+  readonly updated_at: string | null
+}
+
+/** What a change needs to show both versions if somebody else was faster. */
+export interface Guard<Entity extends Versioned> {
   /** What the person saw when the change began. */
   readonly base: Entity
   /** Reads it again, once the server says that somebody else has changed it. */
   readonly reread: () => Promise<Entity | undefined>
   /** The fields of the entity that the change is about, by the API's names. */
   readonly fieldsOf: (entity: Entity) => FlatFields
-  /** Only the fields that change. */
+  /** Only the fields that change, with a word in place of a secret. */
   readonly changes: FlatFields
+}
+
+interface Props<Entity extends Versioned> extends Guard<Entity> {
+  readonly title: string
+  readonly action: string
   readonly isBusy: boolean
   readonly error: ApiError | null
-  readonly onConfirm: (expectedUpdatedAt: string) => void
+  /** Makes the change to this version, which the person has seen, and to no other one. */
+  readonly onConfirm: (version: Entity) => void
   readonly onClose: () => void
   /** Whom it hits. */
   readonly children?: ReactNode
@@ -38,30 +48,39 @@ export const tellRefused = (
 }
 
 /** Shows the difference before it is made. If somebody else was faster, it shows both versions, and asks again. */
-export const GuardedChange = <Entity extends { readonly updated_at: string }>(props: Props<Entity>) => {
+export const GuardedChange = <Entity extends Versioned>(props: Props<Entity>) => {
   const { action, changes, children, error, fieldsOf, isBusy, onClose, onConfirm, reread, title } = props
   // the page behind the dialog goes on to follow what others change
   const [base] = useState(props.base)
   const [latest, setLatest] = useState<Entity>()
-  const [sentAt, setSentAt] = useState<string>()
+  const [readError, setReadError] = useState<ApiError | null>(null)
+  const [sentAt, setSentAt] = useState<Entity["updated_at"]>()
   const current = latest ?? base
   const isConflict = error?.code === changedMeanwhile
   const isUnread = isConflict && sentAt === current.updated_at
   const theirs = latest === undefined ? undefined : fieldsOf(latest)
-  const readTheirs = useEffectEvent(() => void reread().then((entity) => setLatest(entity)))
+  const readTheirs = useEffectEvent(async () => {
+    setReadError(null)
+    try {
+      setLatest(await reread())
+    } catch (cause) {
+      if (!(cause instanceof ApiError)) throw cause
+      setReadError(cause)
+    }
+  })
   useEffect(() => {
-    if (isUnread) readTheirs()
+    if (isUnread) void readTheirs()
   }, [isUnread])
   const confirm = () => {
     setSentAt(current.updated_at)
-    onConfirm(current.updated_at)
+    onConfirm(current)
   }
   return (
     <ChangeDialog
       title={title}
       action={theirs === undefined ? action : "Apply mine to the new version"}
-      isBusy={isBusy || isUnread}
-      error={isConflict ? null : error}
+      isBusy={isBusy || (isUnread && readError === null)}
+      error={isConflict ? readError : error}
       onConfirm={confirm}
       onClose={onClose}
     >
@@ -74,7 +93,11 @@ export const GuardedChange = <Entity extends { readonly updated_at: string }>(pr
           </p>
           <section className={styles.version}>
             <h3>What they changed</h3>
-            <FieldDiff before={fieldsOf(base)} after={theirs} />
+            <FieldDiff
+              before={fieldsOf(base)}
+              after={theirs}
+              absent="Nothing that is shown here. They may have stored another secret."
+            />
           </section>
           <section className={styles.version}>
             <h3>What yours would change now</h3>

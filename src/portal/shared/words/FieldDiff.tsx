@@ -3,17 +3,19 @@ import styles from "./FieldDiff.module.css"
 interface Props {
   readonly before: Readonly<Record<string, unknown>>
   readonly after: Readonly<Record<string, unknown>>
+  /** What stands there if no field differs. */
+  readonly absent?: string
 }
 
 const textOf = (value: unknown): string =>
   value === undefined || value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value)
 
 /** The fields that differ, by the API's own names: `rpm_limit 60 → 30`. */
-export const FieldDiff = ({ after, before }: Props) => {
+export const FieldDiff = ({ absent = "Nothing changes.", after, before }: Props) => {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
     (name) => textOf(before[name]) !== textOf(after[name])
   )
-  if (names.length === 0) return <p>Nothing changes.</p>
+  if (names.length === 0) return <p>{absent}</p>
   return (
     <ul className={styles.diff}>
       {names.map((name) => (

@@ -48,9 +48,9 @@ export const LayerReview = ({ changes, layer, onClose, onDone, onRefused }: Prop
       changes={flat(changes)}
       isBusy={update.isPending}
       error={update.error}
-      onConfirm={(expected_updated_at) =>
+      onConfirm={({ updated_at }) =>
         update.mutate(
-          { params, body: { ...changes, expected_updated_at } },
+          { params, body: { ...changes, expected_updated_at: updated_at } },
           {
             onSuccess: () => {
               notifications.show({ message: `The layer of ${layerName(layer)} is changed.` })

@@ -77,9 +77,9 @@ const ReadKeyReview = ({ of, onClose, policy }: ReadKeyProps) => {
       changes={prefixed("policy", policy)}
       isBusy={update.isPending}
       error={update.error}
-      onConfirm={(expected_updated_at) =>
+      onConfirm={({ updated_at }) =>
         update.mutate(
-          { params, body: { policy, expected_updated_at } },
+          { params, body: { policy, expected_updated_at: updated_at } },
           {
             onSuccess: () => {
               notifications.show({ message: "The policy of the key is changed." })
