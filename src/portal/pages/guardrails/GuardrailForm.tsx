@@ -17,11 +17,11 @@ import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
 import { JsonEditor } from "../../shared/editor/JsonEditor.tsx"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { CoverageSentence } from "./Coverage.tsx"
 import { failureSentences, type Guardrail } from "./words/words.tsx"
 
-type Patch = BodyOf<"PATCH", "/admin-ui/admin/guardrails/:name">
+const path = "/admin-ui/admin/guardrails/:name"
+type Patch = BodyOf<"PATCH", typeof path>
 const modes = ["pre_call", "post_call", "during_call"] as const
 const policies = ["fail_closed", "fail_open", "dry_run"] as const
 
@@ -56,16 +56,25 @@ const fieldsOf = (guardrail: Guardrail | undefined): Fields => ({
   runtime_config: guardrail?.runtime_config ?? {}
 })
 
+/** The settings of a guardrail in a difference. A secret is never shown. */
+const shownOf = (guardrail: Guardrail) => ({
+  ...fieldsOf(guardrail),
+  bearer_token: guardrail.token_configured ? "configured" : null,
+  enabled: guardrail.enabled
+})
+
 /** Adds an HTTP guardrail, or changes one. A built-in guardrail has fewer settings. */
 export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
-  const [first] = useState(() => fieldsOf(guardrail))
+  // the page behind the form goes on to follow what others change
+  const [base] = useState(guardrail)
+  const [first] = useState(() => fieldsOf(base))
   const [fields, setFields] = useState(first)
   const [name, setName] = useState(guardrail?.name ?? "")
   const [token, setToken] = useState("")
   const [isTokenCleared, setTokenCleared] = useState(false)
   const [config, setConfig] = useState(() => prettyOf(first.runtime_config))
   const { error, isBusy, submit } = useSubmit<Guardrail>()
-  const { ask, dialog } = useConfirm()
+  const { ask, dialog } = useConfirm<Guardrail>()
   const isHttp = guardrail?.provider_kind !== "built_in"
   const runtimeConfig = objectOf(config)
   const set = (part: Partial<Fields>) => setFields((before) => ({ ...before, ...part }))
@@ -78,7 +87,7 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
   const shown = { ...patch, ...("bearer_token" in patch && { bearer_token: token === "" ? "cleared" : "a new one" }) }
 
   const save = () => {
-    if (guardrail === undefined) {
+    if (base === undefined) {
       const { runtime_config: _, timeout_ms, window_chars, ...rest } = fields
       void submit(
         () =>
@@ -97,18 +106,20 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
       return
     }
     ask({
-      title: `Change ${guardrail.name}`,
+      title: `Change ${base.name}`,
       action: "Change",
-      body: (
-        <Stack gap="sm">
-          <FieldDiff before={pick(first, shown)} after={shown} />
-          <CoverageSentence name={guardrail.name} />
-        </Stack>
-      ),
-      run: () => call("PATCH", "/admin-ui/admin/guardrails/:name", { params: { name: guardrail.name }, body: patch }),
-      done: `${guardrail.name} is changed.`,
-      audit: { type: "guardrail", id: guardrail.name },
-      onDone: () => onSaved(guardrail.name)
+      guard: {
+        base,
+        reread: () => call("GET", path, { params: { name: base.name } }),
+        fieldsOf: shownOf,
+        changes: shown
+      },
+      body: <CoverageSentence name={base.name} />,
+      run: ({ updated_at }: Guardrail) =>
+        call("PATCH", path, { params: { name: base.name }, body: { ...patch, expected_updated_at: updated_at } }),
+      done: `${base.name} is changed.`,
+      audit: { type: "guardrail", id: base.name },
+      onDone: () => onSaved(base.name)
     })
   }
 
@@ -240,6 +251,3 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
 }
 
 const numberOf = (value: string | number): number | null => (typeof value === "number" ? value : null)
-
-const pick = (from: object, names: object): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.keys(names).map((name) => [name, Reflect.get(from, name)]))

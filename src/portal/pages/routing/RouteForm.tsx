@@ -1,11 +1,13 @@
 import { NumberInput, Select, Switch } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
+import type { BodyOf } from "../../api/Endpoints.ts"
 import { changedOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
-import { type Family, families, limitNames, modeSentences, modes, type Route, type RoutePatch } from "./route.ts"
+import { type Family, families, limitNames, modeSentences, modes, type Route } from "./route.ts"
+
+type RoutePatch = BodyOf<"PATCH", "/admin-ui/admin/family-a-routes/:route_id/config">
 
 interface Props {
   readonly family: Family
@@ -15,10 +17,9 @@ interface Props {
 
 /** Changes the mode and the limits of one route. */
 export const RouteForm = ({ family, onClose, route }: Props) => {
-  const { limits_streams, max_request_body_bytes, max_response_body_bytes, mode, ownership, timeout_ms } = route
-  const first = { mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams, ownership }
+  const first = fieldsOf(route)
   const [fields, setFields] = useState(first)
-  const { ask, dialog } = useConfirm()
+  const { ask, dialog } = useConfirm<Route>()
   const set = (part: Partial<typeof fields>) => setFields((before) => ({ ...before, ...part }))
   const changed = changedOf(first, fields)
   const names = Object.keys(changed)
@@ -27,10 +28,10 @@ export const RouteForm = ({ family, onClose, route }: Props) => {
     ...changed,
     ...("max_response_body_bytes" in changed && { limits_streams: fields.limits_streams })
   }
-  const back: RoutePatch = {
-    ...Object.fromEntries(names.map((name) => [name, Reflect.get(first, name)])),
-    limits_streams
-  }
+  const backTo = (version: Route): RoutePatch => ({
+    ...Object.fromEntries(names.map((name) => [name, Reflect.get(version, name)])),
+    limits_streams: version.limits_streams
+  })
   return (
     <>
       <FormDrawer
@@ -43,14 +44,15 @@ export const RouteForm = ({ family, onClose, route }: Props) => {
           ask({
             title: `Change ${route.route}`,
             action: "Change",
-            body: (
-              <FieldDiff
-                before={Object.fromEntries(names.map((name) => [name, Reflect.get(first, name)]))}
-                after={{ ...changed }}
-              />
-            ),
-            run: () => configure(family, route.route_id, patch),
-            undo: () => configure(family, route.route_id, back),
+            guard: {
+              base: route,
+              reread: () => reread(family, route.route_id),
+              fieldsOf: (version) => ({ ...fieldsOf(version), enabled: version.enabled }),
+              changes: { ...changed }
+            },
+            run: ({ updated_at }: Route) =>
+              configure(family, route.route_id, { ...patch, expected_updated_at: updated_at }),
+            undo: (version: Route) => configure(family, route.route_id, backTo(version)),
             done: `${route.route} is changed.`,
             audit: { type: families[family].audit, id: route.route_id },
             onDone: onClose
@@ -85,7 +87,7 @@ export const RouteForm = ({ family, onClose, route }: Props) => {
         <Select
           label="ownership"
           description="Which keys may use the objects that a key created at the upstream."
-          data={[...new Set(["project", "key", "shared", ownership])]}
+          data={[...new Set(["project", "key", "shared", first.ownership])]}
           value={fields.ownership}
           allowDeselect={false}
           onChange={(value) =>
@@ -96,6 +98,21 @@ export const RouteForm = ({ family, onClose, route }: Props) => {
       {dialog}
     </>
   )
+}
+
+const fieldsOf = ({
+  limits_streams,
+  max_request_body_bytes,
+  max_response_body_bytes,
+  mode,
+  ownership,
+  timeout_ms
+}: Route) => ({ mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams, ownership })
+
+/** No endpoint has a single route. */
+const reread = async (family: Family, route_id: string) => {
+  const routes = await call("GET", `/admin-ui/admin/${families[family].group}`, {})
+  return routes.find((one) => one.route_id === route_id)
 }
 
 const configure = (family: Family, route_id: string, body: RoutePatch) =>

@@ -1,14 +1,14 @@
 import { Button, Group, NumberInput, Select } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
+import type { BodyOf } from "../../api/Endpoints.ts"
 import { useAllowed } from "../../api/session.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
-import { costText, type Endpoint, path, type Service } from "./service.tsx"
+import { costText, type Endpoint, path, readService, type Service } from "./service.tsx"
 
 type Rule = Service["endpoint_pricing_rules"][number]
 interface Row extends Endpoint {
@@ -84,22 +84,30 @@ const PriceForm = ({
 }) => {
   const [mode, setMode] = useState<(typeof modes)[number]>(row.rule?.cost_mode ?? "fixed")
   const [amount, setAmount] = useState<number | null>(row.rule?.estimated_cost_usd ?? null)
-  const { ask, dialog } = useConfirm()
-  const others = service.endpoint_pricing_rules.filter((rule) => idOf(rule) !== idOf(row))
+  const { ask, dialog } = useConfirm<Service>()
   const save = (rule: Rule | undefined) => {
-    const patch = (endpoint_pricing_rules: ReadonlyArray<Rule>) =>
-      call("PATCH", path, { params: { name: service.name }, body: { endpoint_pricing_rules } })
+    const priceText = (one: Rule | undefined) => (one === undefined ? "as the service" : costText(one))
+    const patch = (body: BodyOf<"PATCH", typeof path>) => call("PATCH", path, { params: { name: service.name }, body })
     ask({
       title: `Price of ${idOf(row)}`,
       action: "Change",
-      body: (
-        <FieldDiff
-          before={{ price: row.rule === undefined ? "as the service" : costText(row.rule) }}
-          after={{ price: rule === undefined ? "as the service" : costText(rule) }}
-        />
-      ),
-      run: () => patch(rule === undefined ? others : [...others, rule]),
-      undo: () => patch(service.endpoint_pricing_rules),
+      guard: {
+        base: service,
+        reread: () => readService(service.name),
+        fieldsOf: ({ endpoint_pricing_rules }) => ({
+          price: priceText(endpoint_pricing_rules.find((one) => idOf(one) === idOf(row)))
+        }),
+        changes: { price: priceText(rule) }
+      },
+      // a patch replaces the prices of all endpoints
+      run: ({ endpoint_pricing_rules, updated_at }: Service) => {
+        const others = endpoint_pricing_rules.filter((one) => idOf(one) !== idOf(row))
+        return patch({
+          endpoint_pricing_rules: rule === undefined ? others : [...others, rule],
+          expected_updated_at: updated_at
+        })
+      },
+      undo: ({ endpoint_pricing_rules }: Service) => patch({ endpoint_pricing_rules }),
       done: `The price of ${idOf(row)} is set.`,
       audit: { type: "service", id: service.name },
       onDone: onClose

@@ -1,16 +1,15 @@
-import { Stack, TextInput } from "@mantine/core"
+import { TextInput } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import { changedOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { CostFields } from "./CostFields.tsx"
-import { type Fields, fieldsOf, inputOf } from "./formFields.ts"
+import { type Fields, fieldsOf, inputOf, shownOf } from "./formFields.ts"
 import { IdentityFields } from "./IdentityFields.tsx"
 import { ReliabilityFields } from "./ReliabilityFields.tsx"
-import { path, type Service } from "./service.tsx"
+import { path, readService, type Service } from "./service.tsx"
 
 interface Props {
   /** Without one, the form registers a service. */
@@ -21,15 +20,17 @@ interface Props {
 
 /** Registers a service, or changes one: identity and routing, reliability and credential, prices. */
 export const ServiceForm = ({ onClose, onSaved, service }: Props) => {
-  const [first] = useState(() => fieldsOf(service))
+  // the page behind the form goes on to follow what others change
+  const [base] = useState(service)
+  const [first] = useState(() => fieldsOf(base))
   const [fields, setFields] = useState<Fields>(first)
   const [name, setName] = useState(service?.name ?? "")
   const { error, isBusy, submit } = useSubmit<Service>()
-  const { ask, dialog } = useConfirm()
+  const { ask, dialog } = useConfirm<Service>()
   const set = (part: Partial<Fields>) => setFields((before) => ({ ...before, ...part }))
   const patch = inputOf(changedOf(first, fields))
   const save = () => {
-    if (service === undefined) {
+    if (base === undefined) {
       void submit(() => call("POST", "/admin-ui/admin/services", { body: { name, ...patch } }), { refresh: true }).then(
         (saved) => saved !== undefined && onSaved(saved.name)
       )
@@ -37,23 +38,22 @@ export const ServiceForm = ({ onClose, onSaved, service }: Props) => {
     }
     const hidden = "credential" in patch ? { credential: patch.credential === null ? "cleared" : "a new one" } : {}
     ask({
-      title: `Change ${service.name}`,
+      title: `Change ${base.name}`,
       action: "Change",
-      body: (
-        <Stack gap="xs">
-          <FieldDiff
-            before={Object.fromEntries(Object.keys(patch).map((field) => [field, Reflect.get(service, field)]))}
-            after={{ ...patch, ...hidden }}
-          />
-          {"upstream_base_url" in patch && !("credential" in patch) && service.credential_configured && (
-            <p>A stored credential belongs to its address: on another scheme, host or port it is removed.</p>
-          )}
-        </Stack>
+      guard: {
+        base,
+        reread: () => readService(base.name),
+        fieldsOf: shownOf,
+        changes: { ...patch, ...hidden }
+      },
+      body: "upstream_base_url" in patch && !("credential" in patch) && base.credential_configured && (
+        <p>A stored credential belongs to its address: on another scheme, host or port it is removed.</p>
       ),
-      run: () => call("PATCH", path, { params: { name: service.name }, body: patch }),
-      done: `${service.name} is changed.`,
-      audit: { type: "service", id: service.name },
-      onDone: () => onSaved(service.name)
+      run: ({ updated_at }: Service) =>
+        call("PATCH", path, { params: { name: base.name }, body: { ...patch, expected_updated_at: updated_at } }),
+      done: `${base.name} is changed.`,
+      audit: { type: "service", id: base.name },
+      onDone: () => onSaved(base.name)
     })
   }
   return (

@@ -41,6 +41,23 @@ export const fieldsOf = (service: Service | undefined): Fields => ({
   isCredentialCleared: false
 })
 
+/** The settings of a service in a difference, by the names of the API. A secret is never shown. */
+export const shownOf = (service: Service) => ({
+  upstream_base_url: service.upstream_base_url,
+  route_pattern: service.route_pattern,
+  allowed_methods: service.allowed_methods,
+  health_check_path: service.health_check_path,
+  health_check_method: service.health_check_method,
+  timeout_ms: service.timeout_ms,
+  max_body_bytes: service.max_body_bytes,
+  fallback_services: service.fallback_services,
+  cost_mode: service.cost_mode,
+  estimated_cost_usd: service.estimated_cost_usd,
+  pricing_rules: service.pricing_rules,
+  credential: service.credential_configured ? "configured" : null,
+  enabled: service.enabled
+})
+
 /** What the API takes of the fields that were changed. `null` restores a default. */
 export const inputOf = ({ credential, isCredentialCleared, ...changed }: Partial<Fields>): ServiceInput => {
   const { allowed_methods, health_check_path, route_pattern, upstream_base_url, ...rest } = changed

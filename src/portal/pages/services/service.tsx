@@ -1,11 +1,14 @@
+import { call } from "../../api/control.ts"
 import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 
 export type Service = ResponseOf<"GET", "/admin-ui/admin/services/:name">
-export type ServiceInput = Omit<BodyOf<"PATCH", "/admin-ui/admin/services/:name">, "sync_status">
+export type ServiceInput = Omit<BodyOf<"PATCH", typeof path>, "sync_status" | "expected_updated_at">
 export type Endpoint = Service["openapi_endpoints"][number]
 
 export const path = "/admin-ui/admin/services/:name"
+
+export const readService = (name: string): Promise<Service> => call("GET", path, { params: { name } })
 
 /** A service that lacks something cannot be called, enabled or not. */
 export const stateOf = ({ enabled, missing_runtime_fields }: Service): readonly [Meaning, string] =>

@@ -5,7 +5,6 @@ import { useAllowed } from "../../api/session.ts"
 import { changedOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { type FlatSettings, type FrontDoorPatch, type FrontDoorSettings, flat, path } from "./frontDoor.ts"
 
 const texts = ["tenant_id", "audience", "required_scope", "required_role"] as const
@@ -21,12 +20,14 @@ export const FrontDoorForm = ({
   readonly settings: FrontDoorSettings
   readonly onClose: () => void
 }) => {
-  const first = flat(settings)
+  // the page behind the form goes on to follow what others change
+  const [base] = useState(settings)
+  const first = flat(base)
   const [fields, setFields] = useState<FlatSettings>(first)
   const [secret, setSecret] = useState("")
   const [isCleared, setCleared] = useState(false)
   const hasAllScopes = useAllowed("*")
-  const { ask, dialog } = useConfirm()
+  const { ask, dialog } = useConfirm<FrontDoorSettings>()
   const set = (part: object) => setFields((before) => ({ ...before, ...part }))
   const changed = changedOf(first, fields)
   const patch: FrontDoorPatch = {
@@ -43,24 +44,27 @@ export const FrontDoorForm = ({
     ask({
       title: "Change the identities of callers",
       action: "Change",
+      guard: {
+        base,
+        reread: () => call("GET", path, {}),
+        fieldsOf: shownOf,
+        changes: {
+          ...patch,
+          ...("trusted_gateway_header_secret" in patch && {
+            trusted_gateway_header_secret: secret === "" ? "cleared" : "a new one"
+          })
+        }
+      },
       body: (
         <Stack gap="xs">
-          <FieldDiff
-            before={Object.fromEntries(names.map((name) => [name, Reflect.get(first, name)]))}
-            after={{
-              ...patch,
-              ...("trusted_gateway_header_secret" in patch && {
-                trusted_gateway_header_secret: secret === "" ? "cleared" : "a new one"
-              })
-            }}
-          />
-          {settings.source === "environment" && (
+          {base.source === "environment" && (
             <p>All settings are stored by this, and those of the environment no longer apply.</p>
           )}
           <p>It holds for the next request. Callers whose identity it no longer accepts are refused.</p>
         </Stack>
       ),
-      run: () => call("PATCH", path, { body: patch }),
+      run: ({ updated_at }: FrontDoorSettings) =>
+        call("PATCH", path, { body: { ...patch, expected_updated_at: updated_at } }),
       done: "The identities of callers are changed.",
       audit: { type: "gateway_auth_settings", id: "" },
       onDone: onClose
@@ -152,5 +156,10 @@ export const FrontDoorForm = ({
     </>
   )
 }
+
+const shownOf = (settings: FrontDoorSettings) => ({
+  ...flat(settings),
+  trusted_gateway_header_secret: settings.trusted_gateway.secret_configured ? "configured" : null
+})
 
 const textOrNull = (text: string): string | null => (text === "" ? null : text)

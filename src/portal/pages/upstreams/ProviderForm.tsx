@@ -6,9 +6,10 @@ import { changedOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 
-type Provider = ResponseOf<"GET", "/admin-ui/admin/providers">[number]
+type Provider = ResponseOf<"GET", typeof list>[number]
+
+const list = "/admin-ui/admin/providers"
 
 const kinds = ["upstream", "internal-service"] as const
 const families = ["both", "openai", "anthropic"] as const
@@ -25,6 +26,14 @@ const fieldsOf = (provider: Provider | undefined) => ({
   credential_header_value_format: provider?.credential_header_value_format ?? ("raw" as const)
 })
 
+/** The list needs the scope of the page. A single provider needs another one. */
+const reread = async (id: string) => (await call("GET", list, {})).find((one) => one.id === id)
+
+const shownOf = (provider: Provider) => ({
+  ...fieldsOf(provider),
+  credential: provider.credential_configured ? "configured" : null
+})
+
 interface Props {
   readonly provider?: Provider
   readonly onClose: () => void
@@ -38,14 +47,14 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
   const [credential, setCredential] = useState("")
   const [isCleared, setCleared] = useState(false)
   const { error, isBusy, submit } = useSubmit<Provider>()
-  const { ask, dialog } = useConfirm()
+  const { ask, dialog } = useConfirm<Provider>()
   const set = (part: Partial<typeof fields>) => setFields((before) => ({ ...before, ...part }))
   const secret = { ...(credential !== "" ? { credential } : isCleared ? { credential: null } : {}) }
   const patch = { ...changedOf(first, fields), ...secret }
 
   const save = () => {
     if (provider === undefined) {
-      void submit(() => call("POST", "/admin-ui/admin/providers", { body: { provider: kind, ...fields, ...secret } }), {
+      void submit(() => call("POST", list, { body: { provider: kind, ...fields, ...secret } }), {
         refresh: true
       }).then((saved) => saved !== undefined && onClose())
       return
@@ -54,19 +63,23 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
     ask({
       title: `Change ${provider.name}`,
       action: "Change",
-      body: (
-        <Stack gap="xs">
-          <FieldDiff
-            before={Object.fromEntries(Object.keys(patch).map((name) => [name, Reflect.get(first, name)]))}
-            after={{
-              ...patch,
-              ...("credential" in patch && { credential: credential === "" ? "cleared" : "a new one" })
-            }}
-          />
-          {isMoved && <p>A stored credential belongs to its address: on another scheme, host or port it is removed.</p>}
-        </Stack>
+      guard: {
+        base: provider,
+        reread: () => reread(provider.id),
+        fieldsOf: shownOf,
+        changes: {
+          ...patch,
+          ...("credential" in patch && { credential: credential === "" ? "cleared" : "a new one" })
+        }
+      },
+      body: isMoved && (
+        <p>A stored credential belongs to its address: on another scheme, host or port it is removed.</p>
       ),
-      run: () => call("PATCH", "/admin-ui/admin/providers/:id", { params: { id: provider.id }, body: patch }),
+      run: ({ updated_at }: Provider) =>
+        call("PATCH", `${list}/:id`, {
+          params: { id: provider.id },
+          body: { ...patch, expected_updated_at: updated_at }
+        }),
       done: `${provider.name} is changed.`,
       audit: { type: "provider", id: provider.id },
       onDone: onClose
