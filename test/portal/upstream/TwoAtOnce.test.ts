@@ -1,0 +1,163 @@
+import { assert, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { describePortal, type Portal } from "../PortalBrowser.ts"
+
+interface Shared {
+  /** The path of the API that changes it. */
+  readonly path: string
+  /** Opens the form that changes it. */
+  readonly form: (page: Page) => Promise<void>
+  /** A field that both people change, by its name in the API and in the form. */
+  readonly field: string
+  readonly theirs: unknown
+  readonly mine: string
+  /** A secret that only the second one changes. */
+  readonly secret?: string
+}
+
+const memberOf = (json: unknown, name: string): unknown =>
+  typeof json === "object" && json !== null ? Object.entries(json).find(([key]) => key === name)?.[1] : undefined
+
+/** Two people change it at once in the portal: the second one sees both versions, and applies the own one. */
+const changeAtOnce = async (portal: Portal, address: string, shared: Shared) => {
+  const { field, form, mine, path, secret, theirs } = shared
+  const { axe, page, problems } = await portal.open(address)
+  problems.expect(/^409 PATCH /)
+  await form(page)
+  await page.getByLabel(field, { exact: true }).fill(mine)
+  if (secret !== undefined) await page.getByLabel(secret, { exact: true }).fill("my-secret")
+  await portal.gateway.operate("PATCH", path, { [field]: theirs })
+  await page.getByRole("button", { name: "Show the difference" }).click()
+  const dialog = page.getByRole("dialog", { name: /^Change / })
+  await dialog.getByRole("button", { name: "Change", exact: true }).click()
+  await dialog.getByRole("heading", { name: "What they changed" }).waitFor()
+  const both = await dialog.innerText()
+  assert.include(both, `${theirs}`)
+  assert.include(both, mine)
+  assert.notInclude(both, "my-secret")
+  assert.deepStrictEqual(await axe(), [])
+  await dialog.getByRole("button", { name: "Apply mine to the new version" }).click()
+  await dialog.waitFor({ state: "detached" })
+  return { both, page }
+}
+
+const edit = (name: string) => (page: Page) => page.getByRole("button", { name, exact: true }).click()
+
+describePortal("What two people change at once", (portal) => {
+  it("is a provider: both versions are shown, and neither credential", async () => {
+    const made = await portal.gateway.operate("POST", "/providers", {
+      provider: "upstream",
+      name: "shared",
+      base_url: "https://first.example/v1",
+      credential: "old-secret",
+      enabled: false
+    })
+    const path = `/providers/${memberOf(made, "id")}`
+    const { both } = await changeAtOnce(portal, "/upstreams", {
+      path,
+      form: edit("Edit shared"),
+      field: "base_url",
+      theirs: "https://theirs.example/v1",
+      mine: "https://mine.example/v1",
+      secret: "credential"
+    })
+    // moving the address removed the credential that was stored
+    assert.match(both, /credential\s+configured\s+→\s+not set/)
+    assert.match(both, /credential\s+not set\s+→\s+a new one/)
+    const stored = await portal.gateway.operate("GET", path)
+    assert.strictEqual(memberOf(stored, "base_url"), "https://mine.example/v1")
+    assert.strictEqual(memberOf(stored, "credential_configured"), true)
+  })
+
+  it("is a service, although its page follows what others change", async () => {
+    await portal.gateway.operate("POST", "/services", { name: "shared", upstream_base_url: "http://127.0.0.1:9" })
+    await changeAtOnce(portal, "/services/shared", {
+      path: "/services/shared",
+      form: edit("Edit"),
+      field: "health_check_path",
+      theirs: "/theirs",
+      mine: "/mine",
+      secret: "credential"
+    })
+    const stored = await portal.gateway.operate("GET", "/services/shared")
+    assert.strictEqual(memberOf(stored, "health_check_path"), "/mine")
+  })
+
+  it("is read again if that failed", async () => {
+    const made = await portal.gateway.operate("POST", "/providers", {
+      provider: "internal-service",
+      name: "unread",
+      base_url: "https://first.example"
+    })
+    const { answer, page, problems } = await portal.open("/upstreams")
+    problems.expect(/^409 PATCH /)
+    await edit("Edit unread")(page)
+    await page.getByLabel("base_url", { exact: true }).fill("https://mine.example")
+    await page.getByRole("button", { name: "Show the difference" }).click()
+    await portal.gateway.operate("PATCH", `/providers/${memberOf(made, "id")}`, { base_url: "https://theirs.example" })
+    const takeBack = await answer("/admin/providers", { status: 503 })
+    const dialog = page.getByRole("dialog", { name: "Change unread" })
+    const change = dialog.getByRole("button", { name: "Change", exact: true })
+    await change.click()
+    await dialog.getByText("Something broke.").waitFor()
+    await takeBack()
+    await change.click()
+    await dialog.getByRole("heading", { name: "What they changed" }).waitFor()
+    assert.include(await dialog.innerText(), "https://theirs.example")
+  })
+
+  it("is a guardrail", async () => {
+    await portal.gateway.operate("POST", "/guardrails", {
+      name: "shared",
+      endpoint_url: "http://127.0.0.1:9/check",
+      failure_policy: "fail_open",
+      enabled: false
+    })
+    await changeAtOnce(portal, "/guardrails/shared", {
+      path: "/guardrails/shared",
+      form: edit("Edit"),
+      field: "description",
+      theirs: "their words",
+      mine: "my words",
+      secret: "bearer_token"
+    })
+    const stored = await portal.gateway.operate("GET", "/guardrails/shared")
+    assert.strictEqual(memberOf(stored, "description"), "my words")
+  })
+
+  it("are the identities of callers, which were not stored before", async () => {
+    const path = "/auth/front-door"
+    await changeAtOnce(portal, "/settings", {
+      path,
+      form: edit("Change"),
+      field: "required_role",
+      theirs: "Their.Role",
+      mine: "My.Role",
+      secret: "trusted_gateway_header_secret"
+    })
+    const { identity_provider } = Object(await portal.gateway.operate("GET", path))
+    assert.strictEqual(memberOf(identity_provider, "required_role"), "My.Role")
+  })
+
+  it("is a route, and what is undone is the change to the version of the other one", async () => {
+    const timeout = async () => {
+      const routes = await portal.gateway.operate("GET", "/family-a-routes")
+      assert(Array.isArray(routes))
+      return memberOf(
+        routes.find((route) => memberOf(route, "route_id") === "embeddings"),
+        "timeout_ms"
+      )
+    }
+    const { page } = await changeAtOnce(portal, "/routes", {
+      path: "/family-a-routes/embeddings/config",
+      form: edit("Edit /v1/embeddings"),
+      field: "timeout_ms",
+      theirs: 4321,
+      mine: "1234"
+    })
+    assert.strictEqual(await timeout(), 1234)
+    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByText("It is as it was.").waitFor()
+    assert.strictEqual(await timeout(), 4321)
+  })
+})
