@@ -15,7 +15,7 @@ suite("A typed client of the same definition", (it) => {
     Effect.gen(function* () {
       const client = yield* connect
       const project = yield* client.projects.create({ payload: { name: "typed" } })
-      assert.deepStrictEqual(yield* client.projects.get({ params: { id: project.id } }), project)
+      assert.deepStrictEqual(yield* client.projects.get({ params: { id: project.id } }), { ...project, key_count: 0 })
 
       for (const _ of [1, 2]) yield* client.keys.create({ payload: { project_id: project.id } })
       const page = yield* client.keys.list({ query: { limit: 1 } })
