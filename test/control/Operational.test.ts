@@ -91,8 +91,11 @@ it.live("a process without the operator API answers probes, and knows nothing el
 const refused = new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: new Error("refused") }) })
 const lost = new RedisError({ operation: "command", retryable: true, cause: new Error("lost") })
 
-/** As a gateway asks for it. */
-const ready = Effect.flatMap(Readiness, (answer) => answer)
+/** What probes are told. Operators see the dependencies besides. */
+const ready = Effect.map(
+  Effect.flatMap(Readiness, (answer) => answer),
+  ({ checks, status }) => ({ checks, status })
+)
 
 function doors(database: Database["Service"]["ping"], redis: Redis["Service"]["ping"], phase: Phase = "serving") {
   return Layer.mergeAll(
