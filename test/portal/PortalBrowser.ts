@@ -232,6 +232,8 @@ const answering =
       typeof path === "string" ? url.pathname === `/admin-ui${path}` : path.test(url.pathname + url.search)
     if (status !== undefined && status >= 400) problems.expectAt(isAsked)
     await page.route(isAsked, async (route) => {
+      // pages of tasks have the addresses of their API
+      if (route.request().resourceType() === "document") return route.continue()
       if (delayMs > 0) await new Promise((later) => setTimeout(later, delayMs))
       if (status === undefined && answer.body === undefined) return route.continue()
       const body = answer.body ?? { error: { code, message, request_id: "req-of-the-test" } }

@@ -136,7 +136,7 @@ const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArra
                 variant="subtle"
                 px={6}
                 onClick={() => onPrice(price?.model ?? model)}
-                aria-label={`Set the price of ${model}`}
+                aria-label={`${price === null ? "Set" : "Change"} the price of ${model}`}
               >
                 {price === null ? "Set" : "Change"}
               </Button>

@@ -23,7 +23,7 @@ export const Limits = () => {
   const own = inOrder(limits.data?.limits ?? [])
   const shared = limits.data?.shared ?? []
   return (
-    <Panel query={limits} height={150}>
+    <Panel query={limits} height={260}>
       <p className={styles.headline}>{headline(own, Math.max(now, Date.now()))}</p>
       {(own.length > 0 || shared.length > 0) && (
         <ul className={styles.limits}>
