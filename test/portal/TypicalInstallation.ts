@@ -24,7 +24,10 @@ interface Letter {
 }
 
 /** Fills the installation by the API: projects, keys, limits, layers, guardrails, a service, requests, tasks. */
-export const fill = async (portal: Portal): Promise<TypicalInstallation> => {
+export const fill = async (
+  portal: Portal,
+  { longestName = "w".repeat(120), longestModel = "m".repeat(120) } = {}
+): Promise<TypicalInstallation> => {
   const { gateway } = portal
   const project = await gateway.operate("POST", "/projects", { name: "checkout", tags: ["shop"] })
   await gateway.operate("POST", "/projects", { name: "search" })
@@ -32,7 +35,7 @@ export const fill = async (portal: Portal): Promise<TypicalInstallation> => {
   const policy = { rpm_limit: 600, daily_budget_usd: 5, max_requests_per_day: 200 }
   const [laptop, longest, agent, narrow] = await Promise.all([
     createKey(gateway, { name: "ada's laptop", owner_email: "ada@example.org", tags: ["laptop"], policy }),
-    createKey(gateway, { name: "w".repeat(120), owner_email: `${"w".repeat(60)}@example.org`, policy }),
+    createKey(gateway, { name: longestName, owner_email: `${longestName.slice(0, 60)}@example.org`, policy }),
     createKey(gateway, {
       name: "checkout agent",
       owner_type: "project",
@@ -58,7 +61,7 @@ export const fill = async (portal: Portal): Promise<TypicalInstallation> => {
   })
   for (const [key, model, times] of [
     [laptop, "gpt-5", 6],
-    [longest, "m".repeat(120), 2],
+    [longest, longestModel, 2],
     [agent, "claude-sonnet-5", 4],
     [narrow, "gpt-5", 5],
     [narrow, "forbidden-model", 2]
