@@ -535,7 +535,7 @@ export const readers: ReadonlyArray<Reader> = [
       const choices = text.split("").map((held, index) => ({ index, delta: { content: `a${held}` } }))
       return stream.push(bytes(`data: ${JSON.stringify({ choices })}\n\n`)) + stream.end()
     },
-    { longest: 1024, cheapMs: 8 }
+    { longest: 2048, cheapMs: 15 }
   ),
   ofLetters(
     "a guarded text that is never held, letter by letter",

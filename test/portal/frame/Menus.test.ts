@@ -48,7 +48,9 @@ describePortal("The menus and the range", (portal) => {
   })
 
   it("forget with the sign-out what the palette remembers", async () => {
-    const { page } = await portal.open("/keys", { ownSession: true })
+    const { page, problems } = await portal.open("/keys", { ownSession: true })
+    // what is asked while the session ends
+    problems.expect(/^401 GET /)
     await page.keyboard.press("Control+k")
     await page.getByPlaceholder("Go to, find an id, do …").fill("Audit")
     await page.keyboard.press("Enter")
