@@ -14,8 +14,8 @@ const statements = [
   // True: no other day has a row of the task, and this day has no other row of it, so the row is the task's sum. NULL in
   // sums of tasks by the day: an older version wrote the row. Without a default, no row is rewritten.
   `ALTER TABLE usage_series ADD COLUMN only_row boolean`,
-  // Of a month's 200,000 tasks a page shows a few. Those with a single row are read in the order of their requests; the
-  // columns behind INCLUDE let PostgreSQL order them by these without reading the table.
+  // A page shows a few of a month's 200,000 tasks. This index has those with a single row in the order of their requests;
+  // the columns behind INCLUDE let PostgreSQL order them by these without reading the table.
   `CREATE INDEX usage_series_single_tasks ON usage_series (request_count DESC, name)
     INCLUDE (bucket, status_code, cost_nanos, total_latency_ms, total_tokens, fallback_count)
     WHERE grain = 'day' AND dimension = 'task' AND only_row`,

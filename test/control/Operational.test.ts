@@ -91,7 +91,7 @@ it.live("a process without the operator API answers probes, and knows nothing el
 const refused = new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: new Error("refused") }) })
 const lost = new RedisError({ operation: "command", retryable: true, cause: new Error("lost") })
 
-/** What probes are told. Operators see the dependencies besides. */
+/** Probes are told the status and the checks. Operators see the dependencies, too. */
 const ready = Effect.map(
   Effect.flatMap(Readiness, (answer) => answer),
   ({ checks, status }) => ({ checks, status })

@@ -59,7 +59,7 @@ const viewsOf = (...some: ReadonlyArray<View>): ReadonlyArray<View> => (isWhole 
 
 const settled = (page: Page) => eventuallyTrue(async () => (await page.locator("main [aria-busy=true]").count()) === 0)
 
-/** How much of the page has moved under the reader: 0 is nothing, up to 0.1 is good, from 0.25 on it is poor. */
+/** Returns the cumulative layout shift of the page: 0 means that nothing moved, and from 0.25 on Web Vitals calls it poor. */
 const shiftOf = (page: Page): Promise<number> =>
   page.evaluate<number>(`new Promise((resolve) => {
     let sum = 0

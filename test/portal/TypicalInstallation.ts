@@ -3,7 +3,7 @@ import { createKey } from "../RunningGateway.ts"
 import { eventuallyTrue } from "./EventuallyTrue.ts"
 import type { Portal } from "./PortalBrowser.ts"
 
-/** What an installation has after its first days, and the ids that the addresses of its pages contain. */
+/** An installation after its first days: the ids that the addresses of its pages contain. */
 export interface TypicalInstallation {
   readonly projectId: string
   readonly keyId: string

@@ -3,10 +3,10 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import type * as UsageSums from "../../state/UsageSums.ts"
 import { ControlError } from "../api/schema/Errors.ts"
-import type { SortOrder } from "../api/schema/Fields.ts"
-import type { BreakdownQuery, BreakdownSort } from "../api/usage/UsageApi.ts"
+import type { BreakdownQuery } from "../api/usage/UsageApi.ts"
 import { Count, computedRows } from "../store/Rows.ts"
 import * as UsageGroups from "./UsageGroups.ts"
+import { defaultLimit, rankOf } from "./UsageRanking.ts"
 import * as UsageSql from "./UsageSql.ts"
 import * as UsageTasks from "./UsageTasks.ts"
 
@@ -14,8 +14,6 @@ export type Dimension = keyof typeof dimensionOf
 
 /** Clients may choose these labels freely, so there are no sums for them. */
 export type FreeLabel = keyof typeof freeLabels
-
-const defaultLimit = 20
 
 /** Reading so many events takes a fraction of a second. */
 const maxLabelled = 100_000
@@ -29,7 +27,7 @@ export const make = (sql: SqlClient) => {
   /** Returns the page of each dimension. `matching` has the columns dimension, name, status_code and the summands. */
   const pages = (matching: Fragment, { sort_by = "requests", sort_order = "desc", ...query }: BreakdownQuery) => {
     const { breakdown_limit = defaultLimit, breakdown_offset = 0 } = query
-    const order = sql.literal(orderOf(sort_by, sort_order))
+    const order = sql.literal(rankOf(sort_by, sort_order))
     return sql`
       SELECT dimension, name, ${sql.literal(displayName)} AS display_name, ${usageSql.sumNames}
       FROM (
@@ -108,21 +106,6 @@ const rollupDetails: Readonly<Record<Dimension, UsageSql.RollupDetail>> = {
 
 /** The dashboard computes these breakdowns from one result. Tasks need other rows of the rollups. */
 export const commonBreakdowns = ["project", "key", "team", "service", "endpoint", "provider", "model"] as const
-
-/** Sums of `bigint` take PostgreSQL twice as long in 200,000 groups. Those of doubles are exact up to 2^53. */
-const sortExpressions: Readonly<Record<BreakdownSort, string>> = {
-  requests: "sum(request_count::double precision)",
-  cost: "sum(cost_nanos::double precision)",
-  failures: "coalesce(sum(request_count::double precision) FILTER (WHERE status_code >= 400), 0)",
-  success: "coalesce(sum(request_count::double precision) FILTER (WHERE status_code < 400), 0)",
-  latency: "sum(total_latency_ms::double precision) / sum(request_count::double precision)",
-  tokens: "sum(total_tokens::double precision)",
-  fallbacks: "sum(fallback_count::double precision)"
-}
-
-/** Sorting by this expression in ascending order yields the requested order. */
-const orderOf = (by: BreakdownSort, order: SortOrder): string =>
-  order === "asc" ? sortExpressions[by] : `-(${sortExpressions[by]})`
 
 /** The columns of a group. `name` is the value to filter by. */
 export const groupFields = { name: Schema.String, display_name: Schema.String, ...UsageSql.Sums.fields }

@@ -2,9 +2,10 @@ import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { summands } from "../../state/UsageSums.ts"
-import type { BreakdownQuery, BreakdownSort } from "../api/usage/UsageApi.ts"
+import type { BreakdownQuery } from "../api/usage/UsageApi.ts"
 import { computedRows } from "../store/Rows.ts"
 import * as UsageGroups from "./UsageGroups.ts"
+import { defaultLimit, weightOf } from "./UsageRanking.ts"
 import * as UsageSql from "./UsageSql.ts"
 
 /**
@@ -28,7 +29,7 @@ export const make = (sql: SqlClient) => {
   ): Fragment => {
     const direction = sql.literal(sort_order === "asc" ? "ASC" : "DESC")
     const weighed = (rows: Fragment) => sql`
-      SELECT name, (${sql.literal(weightOf[sort_by])})::double precision AS weight,
+      SELECT name, request_count, (${sql.literal(weightOf[sort_by])})::double precision AS weight,
         request_count::double precision AS requests
       FROM (${rows}) AS rows`
     const rank = sql.literal(sort_by === "latency" ? "weight / requests" : "weight")
@@ -48,10 +49,8 @@ export const make = (sql: SqlClient) => {
             CROSS JOIN LATERAL (${weighed(days(sql`${single} AND name = added.name`))} OFFSET 0) AS found
         ) AS parts GROUP BY name
       ), singles AS (
-        SELECT name, weight, requests FROM (
-          SELECT name, request_count, (${sql.literal(weightOf[sort_by])})::double precision AS weight, request_count::double precision AS requests
-          FROM (${days(sql`${single} AND name NOT IN (SELECT name FROM added)`)}) AS days
-        ) AS days
+        SELECT name, weight, requests
+        FROM (${weighed(days(sql`${single} AND name NOT IN (SELECT name FROM added)`))}) AS days
         ORDER BY ${rankOfSingle} ${direction}, name LIMIT ${breakdown_offset + breakdown_limit}
       ), page AS (
         SELECT name, row_number() OVER () AS place FROM (
@@ -73,19 +72,6 @@ export const make = (sql: SqlClient) => {
       return rows.map((row) => ({ name: row.name, display_name: row.name, summary: UsageSql.toSummary(row) }))
     })
   }
-}
-
-const defaultLimit = 20
-
-/** SQL: what a row of sums adds to the weight of a task. */
-const weightOf: Readonly<Record<BreakdownSort, string>> = {
-  requests: "request_count",
-  cost: "cost_nanos",
-  failures: "CASE WHEN status_code >= 400 THEN request_count ELSE 0 END",
-  success: "CASE WHEN status_code < 400 THEN request_count ELSE 0 END",
-  latency: "total_latency_ms",
-  tokens: "total_tokens",
-  fallbacks: "fallback_count"
 }
 
 const taskRows = computedRows(Schema.Struct({ name: Schema.String, ...UsageSql.Sums.fields }))

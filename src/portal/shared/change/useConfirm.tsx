@@ -11,7 +11,7 @@ interface Asked {
   readonly action: string
   /** Said once the server has said so. */
   readonly done: string
-  /** What the audit log calls the object. */
+  /** The type and the id of the object in the audit log, for the link to the event. */
   readonly audit?: { readonly type: string; readonly id: string }
   readonly onDone?: (result: unknown) => void
 }

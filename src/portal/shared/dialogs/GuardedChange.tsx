@@ -13,7 +13,7 @@ export interface Versioned {
   readonly updated_at: string | null
 }
 
-/** What a change needs to show both versions if somebody else was faster. */
+/** A guarded change shows both versions if somebody else was faster. This is all that it needs to know of the object. */
 export interface Guard<Entity extends Versioned> {
   /** What the person saw when the change began. */
   readonly base: Entity

@@ -3,7 +3,7 @@ import styles from "./FieldDiff.module.css"
 interface Props {
   readonly before: Readonly<Record<string, unknown>>
   readonly after: Readonly<Record<string, unknown>>
-  /** What stands there if no field differs. */
+  /** The sentence that is shown if no field differs. */
   readonly absent?: string
 }
 

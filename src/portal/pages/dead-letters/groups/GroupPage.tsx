@@ -66,13 +66,7 @@ const GroupPage = () => {
       <div className={styles.stack}>
         <GroupTiles group={group} isLoading={groups.isPending} />
         {group !== undefined && group.replays.length > 0 && <History group={group} />}
-        {list.query.isPending ? (
-          <Panel title="Sample" query={list.query} height={240} flush>
-            {null}
-          </Panel>
-        ) : (
-          <Sample letters={rows} />
-        )}
+        <Sample letters={rows} />
         <Panel title="Letters" query={list.query} height={240} flush>
           <DataTable
             name="group-letters"

@@ -37,7 +37,7 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
         `${different.length} members differ, ${compared.length - different.length} are the same in all`
       }
       query={sample}
-      height={240}
+      height={200}
       flush
       actions={
         <Button variant="default" onClick={() => setWhole(!isWhole)}>

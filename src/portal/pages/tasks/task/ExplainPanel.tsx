@@ -14,7 +14,7 @@ const mostChildren = 5
 export const ExplainPanel = ({ explanation }: { readonly explanation: UseQueryResult<Explanation, ApiError> }) => {
   const { data } = explanation
   return (
-    <Panel query={explanation} height={88}>
+    <Panel query={explanation} height={64}>
       {data !== undefined && (
         <div className={styles.explain}>
           <p>
