@@ -46,16 +46,21 @@ export const make = Effect.fnUntraced(function* (
   settlements = opened
   publisher.attach(channel, link.openOutbox(channel))
 
+  const isStream = (queue: string) =>
+    QueueKind.isStream(link, "channel", queue).pipe(
+      // The request for a missing queue must still be sent, because its refusal ends the channel.
+      Effect.catchIf(
+        ({ reason }) => reason === "not_found",
+        () => Effect.succeed(false)
+      )
+    )
   const streams = new Map<string, boolean>()
   const sourceOf = (queue: string): Effect.Effect<Deliveries.DeliverySource, BrokerError> => {
     const known = streams.get(queue)
-    return Effect.map(
-      known === undefined ? QueueKind.isStream(link, "channel", queue) : Effect.succeed(known),
-      (stream) => {
-        streams.set(queue, stream)
-        return { queue, isStream: stream, epoch, settlements: opened }
-      }
-    )
+    return Effect.map(known === undefined ? isStream(queue) : Effect.succeed(known), (stream) => {
+      streams.set(queue, stream)
+      return { queue, isStream: stream, epoch, settlements: opened }
+    })
   }
 
   const get: Channel["get"] = Effect.fnUntraced(function* (queue) {
