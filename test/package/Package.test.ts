@@ -132,7 +132,7 @@ console.log(JSON.stringify([${entries.map((_, index) => `Object.keys(e${index}).
         String(form)
       )
     assert.isFalse(existsSync(join(installed, "dist/src/portal")))
-    assert.deepStrictEqual(readdirSync(join(installed, "src/portal")), ["README.md"])
+    assert.deepStrictEqual(readdirSync(join(installed, "src/portal")).toSorted(), ["README.md", "pictures"])
     const served = await run(app, [
       "node",
       "--input-type=module",
