@@ -46,7 +46,7 @@ describe("listeners of one process", () => {
         "admin-ui/docs",
         "admin-ui/openapi.json",
         "admin-ui/metrics",
-        "admin-ui/v1/guardrails",
+        "admin-ui/admin/guardrails",
         "v1/models",
         "dlq/queues"
       ]) {
