@@ -61,12 +61,25 @@ const GroupPage = () => {
             )}
           </>
         }
-        actions={mayOperate && rows.length > 0 && <Button onClick={() => setPlanning(true)}>Replay in steps</Button>}
+        actions={
+          mayOperate && (
+            <Button disabled={rows.length === 0} onClick={() => setPlanning(true)}>
+              Replay in steps
+            </Button>
+          )
+        }
       />
       <div className={styles.stack}>
         <GroupTiles group={group} isLoading={groups.isPending} />
-        {group !== undefined && group.replays.length > 0 && <History group={group} />}
-        <Sample letters={rows} />
+        <Panel
+          title="Replays of this group"
+          query={groups}
+          height={20}
+          empty={(group?.replays ?? []).length === 0 ? "None yet." : undefined}
+        >
+          {group !== undefined && <History group={group} />}
+        </Panel>
+        {(list.query.isPending || rows.length > 0) && <Sample letters={rows} />}
         <Panel title="Letters" query={list.query} height={240} flush>
           <DataTable
             name="group-letters"
@@ -139,26 +152,24 @@ const GroupTiles = ({ group, isLoading }: TilesProps) => {
 }
 
 const History = ({ group }: { readonly group: DeadLetterGroup }) => (
-  <Panel title="Replays of this group">
-    <ul className={styles.replays}>
-      {group.replays.map(({ failed_again, handled, last_replayed_at, replay_id, replayed }) => (
-        <li key={replay_id ?? "single"}>
-          {replay_id === null ? (
-            <span>single letters</span>
-          ) : (
-            <Link to="/dead-letters/replays/$replayId" params={{ replayId: replay_id }}>
-              {replay_id.slice(0, 8)}
-            </Link>
-          )}
-          <When at={last_replayed_at} />
-          <span>
-            {replayed} replayed: {handled} handled, {failed_again} failed again,{" "}
-            {Math.max(0, replayed - handled - failed_again)} not known
-          </span>
-        </li>
-      ))}
-    </ul>
-  </Panel>
+  <ul className={styles.replays}>
+    {group.replays.map(({ failed_again, handled, last_replayed_at, replay_id, replayed }) => (
+      <li key={replay_id ?? "single"}>
+        {replay_id === null ? (
+          <span>single letters</span>
+        ) : (
+          <Link to="/dead-letters/replays/$replayId" params={{ replayId: replay_id }}>
+            {replay_id.slice(0, 8)}
+          </Link>
+        )}
+        <When at={last_replayed_at} />
+        <span>
+          {replayed} replayed: {handled} handled, {failed_again} failed again,{" "}
+          {Math.max(0, replayed - handled - failed_again)} not known
+        </span>
+      </li>
+    ))}
+  </ul>
 )
 
 export default GroupPage

@@ -28,10 +28,9 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
   const compared = useMemo(() => compareLetters(sample.data ?? []), [sample.data])
   const different = compared.filter(({ isSame }) => !isSame)
   const shown = isWhole ? compared : different
-  if (ids.length === 0) return null
   return (
     <Panel
-      title={`Sample of ${ids.length}`}
+      title={ids.length === 0 ? "Sample" : `Sample of ${ids.length}`}
       note={
         sample.data !== undefined &&
         `${different.length} members differ, ${compared.length - different.length} are the same in all`
