@@ -39,11 +39,9 @@ const staleMs = 60_000
 export const Panel = ({ actions, children, empty, flush = false, height = 120, note, query, title }: Props) => {
   const id = useId()
   const isLoading = query?.isPending === true
-  const content = isLoading ? (
-    <Skeleton height={height} />
-  ) : query?.error && query.data === undefined ? null : (
-    (empty ?? children)
-  )
+  const hasNothing = isLoading || (query?.error != null && query.data === undefined)
+  const failure = query?.error && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
+  const content = isLoading ? <Skeleton height={height} /> : hasNothing ? failure : (empty ?? children)
   return (
     <section className={styles.panel} aria-labelledby={title === undefined ? undefined : id} aria-busy={isLoading}>
       {title !== undefined && (
@@ -54,11 +52,11 @@ export const Panel = ({ actions, children, empty, flush = false, height = 120, n
           {actions !== undefined && <div className={styles.actions}>{actions}</div>}
         </header>
       )}
-      {query?.error && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      {!hasNothing && failure}
       <div
         className={flush ? styles.flush : styles.content}
         data-dimmed={query?.isPlaceholderData === true || undefined}
-        style={{ minHeight: isLoading ? height : undefined }}
+        style={{ minHeight: hasNothing ? height : undefined }}
       >
         <PartBoundary>{content}</PartBoundary>
       </div>
