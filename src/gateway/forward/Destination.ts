@@ -3,8 +3,9 @@ import type { RoutedRequest } from "../../policy/Routing.ts"
 import { canonicalRoutes, type Family, type PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle } from "../../policy/routes/CredentialStyle.ts"
 import { StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
-import { type BoundCredential, resolve, type StoredCredential, unbound } from "../../policy/routes/StoredCredential.ts"
+import { resolve, type StoredCredential } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
+import * as UpstreamChoice from "../../policy/routes/UpstreamChoice.ts"
 import { vendorOf } from "../../policy/routes/Vendor.ts"
 import type { RegisteredService } from "../../policy/ServiceTable.ts"
 import { Conditions } from "../../process/Conditions.ts"
@@ -12,7 +13,7 @@ import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { GatewayError } from "../GatewayError.ts"
 import { ControlState } from "../snapshot/ControlState.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
-import { type ResolvedUpstream, type Upstreams, upstreamsOf } from "./Upstreams.ts"
+import { type Upstreams, upstreamsOf } from "./Upstreams.ts"
 
 export interface Destination {
   readonly base: UpstreamBase.UpstreamBase
@@ -72,27 +73,14 @@ export class Destinations extends Context.Service<
         inForce: Upstreams,
         target: RoutedRequest,
         clientFamily: Family
-      ): Result.Result<ResolvedUpstream, GatewayError> => {
+      ): Result.Result<UpstreamChoice.ChosenUpstream, GatewayError> => {
         const family = familyByRoute.get(target.route) ?? clientFamily
         const upstream = inForce[family]
         if (upstream === "unreadable") return Result.fail(unreadableProvider)
         return upstream === undefined ? Result.fail(missingUpstreamByFamily[family]) : Result.succeed(upstream)
       }
 
-      /** Credentials from versions with a single upstream have no origin. They belong to UPSTREAM_BASE_URL. */
-      const legacyMappingOrigin = Option.getOrNull(Option.map(startup.both, ({ base }) => base.origin))
-
-      /** Ignores a credential of a key or project if it was stored for another upstream that still exists. */
-      const applicableMapping = (
-        { origins }: Upstreams,
-        upstream: ResolvedUpstream,
-        bound: BoundCredential = unbound
-      ): BoundCredential => {
-        if (bound.secret._tag === "Missing") return bound
-        const origin = bound.origin ?? legacyMappingOrigin
-        if (origin !== null && origin !== upstream.base.origin && origins.has(origin)) return unbound
-        return { secret: bound.secret, origin }
-      }
+      const legacy = UpstreamChoice.legacyOriginOf(startup)
 
       const destinationOutsideRows = (
         base: UpstreamBase.UpstreamBase,
@@ -127,12 +115,8 @@ export class Destinations extends Context.Service<
           }
           const inForce = upstreams()
           return Result.flatMap(findUpstream(inForce, target, clientFamily), (upstream) => {
-            const order = [
-              applicableMapping(inForce, upstream, key?.keyMapping),
-              applicableMapping(inForce, upstream, key?.projectMapping),
-              upstream.ownCredential,
-              upstream.startupCredential
-            ]
+            const origins = { inUse: inForce.origins, legacy }
+            const order = UpstreamChoice.credentialOrder(upstream, origins, key?.keyMapping, key?.projectMapping)
             return Result.flatMap(usableCredential(resolve(order, upstream.base.origin)), (credential) =>
               destinationAt(inForce, upstream, target, credential)
             )

@@ -13,10 +13,13 @@ export const styleOfFamily: Readonly<Record<Family, CredentialStyle>> = {
   b: { _tag: "CustomHeader", name: "x-api-key", format: "raw" }
 }
 
+export const credentialHeader = (style: CredentialStyle): string =>
+  style._tag === "AuthorizationBearer" ? "authorization" : style.name
+
 export const credentialField = (style: CredentialStyle, credential: Redacted.Redacted): readonly [string, string] => {
   const secret = Redacted.value(credential)
-  if (style._tag === "AuthorizationBearer") return ["authorization", `Bearer ${secret}`]
-  return [style.name, style.format === "raw" ? secret : `Bearer ${secret}`]
+  const isRaw = style._tag === "CustomHeader" && style.format === "raw"
+  return [credentialHeader(style), isRaw ? secret : `Bearer ${secret}`]
 }
 
 export const HeaderMode = Schema.Literals(["authorization_bearer", "custom_header"])
