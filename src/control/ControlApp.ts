@@ -53,6 +53,7 @@ import { StatementTimeout } from "./http/StatementTimeout.ts"
 import { CredentialMappings } from "./keys/CredentialMappings.ts"
 import * as KeyAuthentication from "./keys/KeyAuthentication.ts"
 import { PresentedKeys } from "./keys/KeyAuthentication.ts"
+import { KeyCredentials } from "./keys/KeyCredentials.ts"
 import { KeyGuardrails } from "./keys/KeyGuardrails.ts"
 import { Keys } from "./keys/Keys.ts"
 import { Projects } from "./keys/Projects.ts"
@@ -107,6 +108,7 @@ const configurationStores = Layer.mergeAll(
   Routes.layer,
   Providers.layer,
   CredentialMappings.layer,
+  KeyCredentials.layer,
   ModelPrices.layer,
   Guardrails.layer,
   Services.layer,

@@ -1,10 +1,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { credentialSources } from "../../../policy/routes/UpstreamChoice.ts"
 import { Vendor } from "../../../policy/routes/Vendor.ts"
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Id, orUnreadable, timestamps } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
+
+const CredentialSource = Schema.Literals(credentialSources)
 
 /** Assigns an upstream credential to one gateway key, or to all keys of one project. */
 export const CredentialMapping = Schema.Struct({
@@ -34,6 +37,42 @@ export const CredentialMappingUpsert = Schema.Struct({
   })
 })
 export type CredentialMappingUpsert = typeof CredentialMappingUpsert.Type
+
+/** Which upstream credential the requests of a key carry, for one API family. */
+export const CredentialOfKey = Schema.Struct({
+  family: Vendor,
+  /** The upstream that receives the requests. `null` if there is none, or if its row cannot be decoded. */
+  upstream: Schema.NullOr(
+    Schema.Struct({
+      origin: Schema.String,
+      /** The id of the provider row. `null` if a variable sets the upstream. */
+      provider_id: Schema.NullOr(Id),
+      /** The name of the provider row or of the variable. */
+      name: Schema.String,
+      /** The header that carries the credential. */
+      header: Schema.String
+    })
+  ),
+  state: Schema.Literals([
+    "sent",
+    "missing",
+    "unreadable",
+    "of_other_address",
+    "no_upstream",
+    "unreadable_upstream"
+  ]).annotate({ description: "Requests are refused in every state but `sent`." }),
+  /** Whose credential decides. `null` if there is none. */
+  source: Schema.NullOr(CredentialSource),
+  explanation: Schema.String,
+  /** Every place where the gateway looks for a credential, in this order. The first with a credential decides. */
+  places: Schema.Array(
+    Schema.Struct({
+      source: CredentialSource,
+      state: Schema.Literals(["decides", "none", "disabled", "for_other_upstream", "not_reached"])
+    })
+  )
+})
+export type CredentialOfKey = typeof CredentialOfKey.Type
 
 const params = { id: Id }
 const missing = refusals("missing_provider_config")

@@ -19,6 +19,7 @@ import {
 import { labelInputs, labels, SearchText, Tag } from "../schema/Labels.ts"
 import { bodyOptional, operation, skipsUnreadable } from "../schema/Security.ts"
 import { ServiceNames } from "../services/ServicesApi.ts"
+import { CredentialOfKey } from "./CredentialMappingsApi.ts"
 
 export const OwnerType = Schema.Literals(["project", "individual"])
 export type OwnerType = typeof OwnerType.Type
@@ -177,6 +178,15 @@ export const KeysApi = HttpApiGroup.make("keys")
     HttpApiEndpoint.get("get", "/:id", { params, success: ListedKey }).annotateMerge(
       operation("Show a key", "operators:manage")
     ),
+    HttpApiEndpoint.get("upstreamCredentials", "/:id/upstream-credentials", {
+      params,
+      success: Schema.Array(CredentialOfKey)
+    })
+      .annotateMerge(operation("Show which upstream credential the requests of a key carry", "usage:read"))
+      .annotate(
+        OpenApi.Description,
+        "Of each API family: the upstream, and whose credential is sent to it. The credential itself is never shown. Upstreams and credentials in variables are those of the process that answers."
+      ),
     // The caller needs one of these scopes. The handler then checks the scope that each changed field requires.
     HttpApiEndpoint.patch("update", "/:id", {
       params,

@@ -3,6 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../../api/ControlApi.ts"
 import type { KeyPatch, NewKey } from "../../api/keys/KeysApi.ts"
 import { allows, Operator, type Scope } from "../../api/schema/Security.ts"
+import { KeyCredentials } from "../../keys/KeyCredentials.ts"
 import { Keys } from "../../keys/Keys.ts"
 import { LimitStates } from "../../limits/LimitStates.ts"
 import { insufficientScope } from "../../operators/Authentication.ts"
@@ -13,12 +14,14 @@ export const layer = HttpApiBuilder.group(
   "keys",
   Effect.fn(function* (handlers) {
     const keys = yield* Keys
+    const credentials = yield* KeyCredentials
     const limits = yield* LimitStates
     return handlers.handleAll({
       create: ({ payload }) => Effect.andThen(requireCreateScopes(payload), keys.create(payload)),
       list: ({ query: { near_limit, ...query } }) =>
         Effect.map(near_limit === "true" ? limits.keysNearLimit(query) : keys.list(query), toPageResponse),
       get: ({ params }) => keys.get(params.id),
+      upstreamCredentials: ({ params }) => credentials.read(params.id),
       update: ({ params, payload }) => Effect.andThen(requirePatchScopes(payload), keys.update(params.id, payload)),
       rotate: ({ params, payload }) => keys.rotate(params.id, payload?.grace_seconds ?? 0),
       revoke: ({ params }) => keys.revoke(params.id),
