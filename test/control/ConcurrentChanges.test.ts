@@ -37,6 +37,7 @@ const objects = Effect.gen(function* () {
       { description: "second", bearer_token: "tok-second" }
     ),
     shownAt(`${admin}/guardrails/pii-redact`, { default_on: true }, { default_on: false }),
+    shownAt(`${admin}/providers/upstream-passthrough`, { timeout_ms: 1000 }, { timeout_ms: 2000 }),
     // nothing is stored at first, so the time that was read is null
     shownAt(`${admin}/auth/front-door`, { required_role: "first" }, { required_role: "second" }),
     route("family-a-routes", "embeddings", { timeout_ms: 1000 }, { timeout_ms: 2000 }),

@@ -5,7 +5,9 @@ import { AdminApiExposure, defaults, UiExposure, UnenforceablePolicy } from "../
 import { Database } from "../../services/Database.ts"
 import { UpstreamPassthrough, type UpstreamPassthroughPatch } from "../api/providers/UpstreamPassthroughApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { ifPresent, type Violation, validateUpTo } from "../store/Validation.ts"
 import { withStreamLimit } from "./Routes.ts"
@@ -19,7 +21,7 @@ export class UpstreamPassthroughSettings extends Context.Service<
     readonly get: Effect.Effect<UpstreamPassthrough, StoreFailure>
     readonly update: (
       patch: UpstreamPassthroughPatch
-    ) => Effect.Effect<UpstreamPassthrough, Invalid | StoreFailure, Actor>
+    ) => Effect.Effect<UpstreamPassthrough, Invalid | Refused<"changed_since_read"> | StoreFailure, Actor>
   }
 >()("svc/control/UpstreamPassthroughSettings") {
   static readonly layer = Layer.suspend(() => Layer.effect(UpstreamPassthroughSettings, make))
@@ -37,12 +39,13 @@ const make = Effect.gen(function* () {
     get: settingsRows
       .only(sql`SELECT ${columns} FROM upstream_passthrough_settings`)
       .pipe(toStoreFailures, Effect.withSpan("UpstreamPassthroughSettings.get")),
-    update: Effect.fn("UpstreamPassthroughSettings.update")(function* (patch) {
+    update: Effect.fn("UpstreamPassthroughSettings.update")(function* ({ expected_updated_at, ...patch }) {
       const set = yield* columnsOf(withStreamLimit(patch))
       return yield* audit.mutate(function* ({ write }) {
         const lockedRow = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
         // This also works if this version cannot decode the stored row, because the patch may repair the row.
         const before = yield* settingsRows.firstOrUnreadable(lockedRow)
+        if (before !== undefined && !isUnreadable(before)) yield* requireUnchanged(expected_updated_at, before)
         const after = yield* settingsRows.only(
           Object.keys(set).length === 0
             ? lockedRow
@@ -70,7 +73,9 @@ const settingsRows = storedRows(
 )
 const snapshots = Snapshots.of(UpstreamPassthrough)
 
-const columnsOf = (patch: UpstreamPassthroughPatch): Effect.Effect<Readonly<Record<string, unknown>>, Invalid> => {
+type Settings = Omit<UpstreamPassthroughPatch, "expected_updated_at">
+
+const columnsOf = (patch: Settings): Effect.Effect<Readonly<Record<string, unknown>>, Invalid> => {
   const methods = patch.allowed_methods?.map((method) => method.toUpperCase())
   const normalized = { ...patch, ...(methods && { allowed_methods: methods }) }
   const invalidField = refusals(normalized).find(([, refusal]) => refusal !== undefined)
@@ -85,7 +90,7 @@ const columnsOf = (patch: UpstreamPassthroughPatch): Effect.Effect<Readonly<Reco
 
 const defaultByColumn: ReadonlyMap<string, unknown> = new Map(Object.entries(defaults))
 
-const refusals = (patch: UpstreamPassthroughPatch): ReadonlyArray<readonly [param: string, Violation]> => [
+const refusals = (patch: Settings): ReadonlyArray<readonly [param: string, Violation]> => [
   ["allowed_paths", ifPresent(patch.allowed_paths, refusedPaths)],
   ["allowed_methods", ifPresent(patch.allowed_methods, refusedMethods)],
   ["ui_exposure", ifPresent(patch.ui_exposure, oneOf(UiExposure.literals))],

@@ -160,4 +160,16 @@ describePortal("What two people change at once", (portal) => {
     await page.getByText("It is as it was.").waitFor()
     assert.strictEqual(await timeout(), 4321)
   })
+
+  it("is the wildcard", async () => {
+    const path = "/providers/upstream-passthrough"
+    await changeAtOnce(portal, "/upstreams?tab=passthrough", {
+      path,
+      form: edit("Change"),
+      field: "timeout_ms",
+      theirs: 4321,
+      mine: "1234"
+    })
+    assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "timeout_ms"), 1234)
+  })
 })

@@ -4,7 +4,7 @@ import { maxBodyBytes, maxTimeoutMs } from "../../../policy/routes/CanonicalRout
 import { Ownership } from "../../../policy/routes/Ownership.ts"
 import { AdminApiExposure, Passthrough, UiExposure, UnenforceablePolicy } from "../../../policy/routes/Passthrough.ts"
 import { refusals } from "../schema/Errors.ts"
-import { Timestamp, upTo } from "../schema/Fields.ts"
+import { expectedUpdate, Timestamp, upTo } from "../schema/Fields.ts"
 import { operation } from "../schema/Security.ts"
 
 /** The settings for requests that match no route (the wildcard of the proxy listener). */
@@ -44,7 +44,8 @@ export const UpstreamPassthroughPatch = Schema.Struct({
   timeout_ms: orNull(upTo(maxTimeoutMs, "Milliseconds")),
   max_request_body_bytes: orNull(upTo(maxBodyBytes, "Bytes")),
   max_response_body_bytes: orNull(upTo(maxBodyBytes, "Bytes")),
-  limits_streams: orNull(Schema.Boolean.annotate({ description: limitsStreams }))
+  limits_streams: orNull(Schema.Boolean.annotate({ description: limitsStreams })),
+  ...expectedUpdate
 })
 export type UpstreamPassthroughPatch = typeof UpstreamPassthroughPatch.Type
 
@@ -60,7 +61,7 @@ export const UpstreamPassthroughApi = HttpApiGroup.make("upstream-passthrough")
     HttpApiEndpoint.patch("update", "/", {
       payload: UpstreamPassthroughPatch,
       success: UpstreamPassthrough,
-      error: refusals("invalid_provider_config_payload")
+      error: refusals("invalid_provider_config_payload", "changed_since_read")
     })
       .annotateMerge(operation("Change the passthrough settings", "providers:update"))
       .annotate(OpenApi.Description, "Any subset of the settings. null sets the default.")

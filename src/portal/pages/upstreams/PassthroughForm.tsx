@@ -3,8 +3,7 @@ import { useState } from "react"
 import { changedOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
-import { type Settings, type SettingsPatch, saveSettings } from "./passthroughSettings.ts"
+import { readSettings, type Settings, type SettingsPatch, saveSettings } from "./passthroughSettings.ts"
 
 const choices = {
   ui_exposure: ["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"],
@@ -22,6 +21,11 @@ const help = {
   ownership: "Which keys may use the files, batches and responses that a key created."
 } as const
 
+const fieldsOf = ({ updated_at: _, ...fields }: Settings) => fields
+
+const part = (fields: SettingsPatch, names: ReadonlyArray<string>): SettingsPatch =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name)))
+
 type Choice = keyof typeof choices
 const numbers = ["timeout_ms", "max_request_body_bytes", "max_response_body_bytes"] as const
 
@@ -32,13 +36,14 @@ export const PassthroughForm = ({
   readonly settings: Settings
   readonly onClose: () => void
 }) => {
-  const { updated_at: _, ...first } = settings
-  const [fields, setFields] = useState<Omit<Settings, "updated_at">>(first)
-  const { ask, dialog } = useConfirm()
+  // the page behind the form goes on to follow what others change
+  const [base] = useState(settings)
+  const [first] = useState(() => fieldsOf(settings))
+  const [fields, setFields] = useState(first)
+  const { ask, dialog } = useConfirm<Settings>()
   const set = (part: object) => setFields((before) => ({ ...before, ...part }))
   const patch: SettingsPatch = changedOf(first, fields)
   const names = Object.keys(patch)
-  const back: SettingsPatch = Object.fromEntries(names.map((name) => [name, Reflect.get(first, name)]))
   return (
     <>
       <FormDrawer
@@ -51,9 +56,9 @@ export const PassthroughForm = ({
           ask({
             title: "Change the wildcard",
             action: "Change",
-            body: <FieldDiff before={{ ...back }} after={{ ...patch }} />,
-            run: () => saveSettings(patch),
-            undo: () => saveSettings(back),
+            guard: { base, reread: readSettings, fieldsOf, changes: patch },
+            run: ({ updated_at }) => saveSettings({ ...patch, expected_updated_at: updated_at }),
+            undo: (version) => saveSettings(part(fieldsOf(version), names)),
             done: "The wildcard is changed.",
             audit: { type: "upstream_passthrough_settings", id: "" },
             onDone: onClose

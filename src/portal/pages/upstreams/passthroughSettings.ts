@@ -5,4 +5,5 @@ export type Settings = ResponseOf<"GET", "/admin-ui/admin/providers/upstream-pas
 export type SettingsPatch = BodyOf<"PATCH", "/admin-ui/admin/providers/upstream-passthrough">
 export const settingsPath = "/admin-ui/admin/providers/upstream-passthrough"
 
+export const readSettings = () => call("GET", settingsPath, {})
 export const saveSettings = (body: SettingsPatch) => call("PATCH", settingsPath, { body })
