@@ -85,6 +85,7 @@ const areas: ReadonlyArray<Area> = [
       ...["shared/words", "shared/charts", "shared/page", "shared/snippets", "shared/table", "shared/dialogs"],
       ...[
         "shared/editor",
+        "shared/keys",
         "shared/usage",
         "shared/policy",
         "shared/diff",

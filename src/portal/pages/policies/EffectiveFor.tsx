@@ -2,10 +2,10 @@ import { Autocomplete, Select, Stack, TextInput } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { EffectiveTable, LayerName } from "../../shared/policy/EffectiveTable.tsx"
 import { usePolicyFields } from "../../shared/policy/fields.ts"
-import { KeyPicker } from "./words/KeyPicker.tsx"
 import styles from "./words/Policies.module.css"
 
 const mostProjects = 500

@@ -5,6 +5,7 @@ import { call } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
 
 const scopes = ["key", "project"] as const
 const families = ["either", "openai", "anthropic"] as const
@@ -12,23 +13,15 @@ const families = ["either", "openai", "anthropic"] as const
 /** Gives a key, or the keys of a project, a credential of their own. It replaces one that they have. */
 export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
   const [scope, setScope] = useState<(typeof scopes)[number]>("project")
-  const [target, setTarget] = useState<string | null>(null)
+  const [target, setTarget] = useState<string>()
   const [credential, setCredential] = useState("")
   const [family, setFamily] = useState<(typeof families)[number]>("either")
   const [word, setWord] = useState("")
   const [q] = useDebouncedValue(word.trim() === "" ? undefined : word.trim(), 250)
-  const keys = useApi("/admin-ui/admin/keys", { query: { q, limit: 50 } }, { enabled: scope === "key" })
   const projects = useApi("/admin-ui/admin/projects", { query: { q } }, { enabled: scope === "project" })
   const { error, isBusy, submit } = useSubmit<unknown>()
-  const choices =
-    scope === "key"
-      ? (keys.data ?? []).map(({ id, key_prefix, name }) => ({
-          value: id,
-          label: `${name ?? key_prefix} · ${key_prefix}`
-        }))
-      : (projects.data ?? []).map(({ id, name }) => ({ value: id, label: name }))
   const save = () => {
-    if (target === null) return
+    if (target === undefined) return
     void submit(
       () =>
         call("POST", "/admin-ui/admin/providers/upstream-credentials", {
@@ -47,7 +40,7 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
       title="Set a credential"
       action="Set"
       isBusy={isBusy}
-      isDisabled={target === null || credential === ""}
+      isDisabled={target === undefined || credential === ""}
       error={error}
       onSubmit={save}
       onClose={onClose}
@@ -58,19 +51,23 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
         value={scope}
         onChange={(value) => {
           setScope(scopes.find((one) => one === value) ?? scope)
-          setTarget(null)
+          setTarget(undefined)
         }}
       />
-      <Select
-        label={scope === "key" ? "Key" : "Project"}
-        data={choices}
-        value={target}
-        onChange={setTarget}
-        searchable
-        onSearchChange={setWord}
-        nothingFoundMessage="None of this name."
-        error={errorAt(error, "target_id")}
-      />
+      {scope === "key" ? (
+        <KeyPicker value={target} onChange={setTarget} error={errorAt(error, "target_id")} />
+      ) : (
+        <Select
+          label="Project"
+          data={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          value={target ?? null}
+          onChange={(id) => setTarget(id ?? undefined)}
+          searchable
+          onSearchChange={setWord}
+          nothingFoundMessage="None of this name."
+          error={errorAt(error, "target_id")}
+        />
+      )}
       <PasswordInput
         label="credential"
         description="Sealed, never shown again, and sent only to the upstream that is in use now."

@@ -1,10 +1,11 @@
-import { Button } from "@mantine/core"
+import { Button, Stack } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useAllowed } from "../../api/session.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { CredentialOfKey } from "./CredentialOfKey.tsx"
 import { Health } from "./Health.tsx"
 import { Mappings } from "./Mappings.tsx"
 import { OpenUi } from "./OpenUi.tsx"
@@ -49,7 +50,16 @@ const UpstreamsPage = () => {
         tabs={[
           { value: "providers", label: "Providers", content: () => <Providers /> },
           { value: "health", label: "Health", content: () => <Health /> },
-          { value: "credentials", label: "Credentials of keys and projects", content: () => <Mappings /> },
+          {
+            value: "credentials",
+            label: "Credentials of keys and projects",
+            content: () => (
+              <Stack gap="sm">
+                <CredentialOfKey />
+                <Mappings />
+              </Stack>
+            )
+          },
           { value: "passthrough", label: "Wildcard", content: () => <Passthrough /> }
         ]}
       />

@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/upstreams",
-  validateSearch: textSearch("tab", "do", "name"),
+  validateSearch: textSearch("tab", "do", "name", "key_id"),
   component: lazyRouteComponent(() => import("./UpstreamsPage.tsx"))
 })
 

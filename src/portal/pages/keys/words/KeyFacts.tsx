@@ -36,6 +36,12 @@ export const KeyFacts = ({ of: key }: { readonly of: Key }) => {
     ["Rotation due", <Due key="rotation" at={key.rotation_due_at} absent="never" />],
     ["Old secret works until", key.previous_key_expires_at && <When key="old" at={key.previous_key_expires_at} />],
     ["Holder may rotate it", key.holder_rotation ? "yes" : "no"],
+    [
+      "Upstream credential",
+      <Link key="credential" to="/upstreams" search={{ tab: "credentials", key_id: key.id }}>
+        which it gets
+      </Link>
+    ],
     ["Prefix", <code key="prefix">{key.key_prefix}</code>],
     ["Created", <When key="created" at={key.created_at} />],
     ["Changed", <When key="changed" at={key.updated_at} />]

@@ -1,6 +1,6 @@
 import { Button, Group, Modal, Select, Stack, Textarea, TextInput } from "@mantine/core"
 import { useState } from "react"
-import { KeyPicker } from "../words/KeyPicker.tsx"
+import { KeyPicker } from "../../../shared/keys/KeyPicker.tsx"
 import { readCurl } from "./curl.ts"
 import { methodOf, methods, type RequestDraft } from "./request.ts"
 

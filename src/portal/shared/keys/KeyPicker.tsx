@@ -1,20 +1,21 @@
 import { Select } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
-import { useApi } from "../../../api/queries.ts"
-import { useAllowed } from "../../../api/session.ts"
+import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
 
 interface Props {
   readonly value: string | undefined
   readonly onChange: (id: string | undefined) => void
   readonly label?: string
+  readonly error?: string | undefined
 }
 
 const typingMs = 200
 const mostShown = 20
 
 /** Finds a key by its name, its prefix, its owner or its tags. The server searches. */
-export const KeyPicker = ({ label = "Key", onChange, value }: Props) => {
+export const KeyPicker = ({ error, label = "Key", onChange, value }: Props) => {
   const maySee = useAllowed("operators:manage")
   const [typed, setTyped] = useState("")
   const [q] = useDebouncedValue(typed.trim(), typingMs)
@@ -48,7 +49,7 @@ export const KeyPicker = ({ label = "Key", onChange, value }: Props) => {
       filter={({ options }) => options}
       searchable
       clearable
-      error={found.error?.message}
+      error={error ?? found.error?.message}
       nothingFoundMessage={found.isFetching ? "Looking…" : "No key matches."}
     />
   )

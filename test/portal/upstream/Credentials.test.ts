@@ -1,0 +1,30 @@
+import { assert, it } from "@effect/vitest"
+import { describePortal } from "../PortalBrowser.ts"
+
+const idOf = (made: unknown): string => String(Object(made).id)
+
+describePortal("The credentials of keys and projects", (portal) => {
+  it("are set for a project, and a key of it is told which it gets", async () => {
+    const project = idOf(await portal.gateway.operate("POST", "/projects", { name: "shop" }))
+    const { key } = Object(
+      await portal.gateway.operate("POST", "/keys", { name: "till", owner_type: "project", project_id: project })
+    )
+    const { axe, page } = await portal.open("/upstreams?tab=credentials")
+    await page.getByRole("button", { name: "Set a credential" }).click()
+    const form = page.getByRole("dialog", { name: "Set a credential" })
+    await form.getByRole("combobox", { name: "Project" }).fill("shop")
+    await page.getByRole("option", { name: "shop" }).click()
+    await form.getByLabel("credential", { exact: true }).fill("sk-of-shop")
+    await form.getByRole("button", { name: "Set", exact: true }).click()
+    await page.getByRole("table", { name: "Credentials of keys and projects" }).getByText("configured").waitFor()
+
+    await page.getByRole("combobox", { name: "Key" }).fill("till")
+    await page.getByRole("option", { name: /^till/ }).click()
+    const openai = page.getByRole("region", { name: "Requests of OpenAI’s kind" })
+    await openai.getByText("Requests carry the credential of the project of the key.").waitFor()
+    assert.include(await openai.innerText(), "the key has none, its project has one, which decides")
+    assert.include(page.url(), idOf(key))
+    assert.notInclude(await page.content(), "sk-of-shop")
+    assert.deepStrictEqual(await axe(), [])
+  })
+})
