@@ -1,6 +1,6 @@
-import { Button, Checkbox, Menu, UnstyledButton } from "@mantine/core"
+import { Button, Checkbox, UnstyledButton } from "@mantine/core"
 import { useLocalStorage, useMediaQuery } from "@mantine/hooks"
-import { IconArrowDown, IconArrowUp, IconColumns } from "@tabler/icons-react"
+import { IconArrowDown, IconArrowUp } from "@tabler/icons-react"
 import {
   type ColumnDef,
   columnVisibilityFeature,
@@ -13,6 +13,7 @@ import { useVirtualizer } from "@tanstack/react-virtual"
 import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react"
 import type { List } from "../../api/queries.ts"
 import styles from "./DataTable.module.css"
+import { TableMenu } from "./TableMenu.tsx"
 
 export interface Column<Row> {
   readonly id: string
@@ -137,7 +138,9 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
     <div className={styles.whole}>
       <div className={styles.toolbar}>
         <div className={styles.tools}>{toolbar}</div>
-        <ColumnChooser
+        <TableMenu
+          name={name}
+          rows={rows}
           columns={columns}
           visibility={visibility}
           onChange={(id, isShown) => setShown((before) => ({ ...before, [id]: isShown }))}
@@ -264,32 +267,3 @@ const HeaderCell = <Row,>({ column: { header, numeric, sort, width }, sorting }:
     </th>
   )
 }
-
-interface ChooserProps<Row> {
-  readonly columns: ReadonlyArray<Column<Row>>
-  readonly visibility: Readonly<Record<string, boolean>>
-  readonly onChange: (id: string, isShown: boolean) => void
-}
-
-const ColumnChooser = <Row,>({ columns, onChange, visibility }: ChooserProps<Row>) => (
-  <Menu closeOnItemClick={false} position="bottom-end">
-    <Menu.Target>
-      <Button className={styles.chooser} variant="default" leftSection={<IconColumns size={14} />}>
-        Columns
-      </Button>
-    </Menu.Target>
-    <Menu.Dropdown>
-      {columns.map(({ header, id }) => (
-        <Menu.Item
-          key={id}
-          role="menuitemcheckbox"
-          aria-checked={visibility[id] === true}
-          onClick={() => onChange(id, visibility[id] !== true)}
-          rightSection={visibility[id] === true ? "✓" : ""}
-        >
-          {header}
-        </Menu.Item>
-      ))}
-    </Menu.Dropdown>
-  </Menu>
-)

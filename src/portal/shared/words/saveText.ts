@@ -11,11 +11,11 @@ export const saveText = (name: string, type: string, text: string): void => {
 /** Spreadsheets run such text as a formula. An apostrophe before it keeps them from doing so. */
 const formula = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
 
-const csvCell = (value: string | number): string => {
-  if (typeof value === "number") return String(value)
+const csvCell = (value: string | number | null): string => {
+  if (typeof value !== "string") return String(value ?? "")
   const safe = formula.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
 /** One line of a file of comma-separated values. */
-export const csvLine = (values: ReadonlyArray<string | number>): string => values.map(csvCell).join(",")
+export const csvLine = (values: ReadonlyArray<string | number | null>): string => values.map(csvCell).join(",")

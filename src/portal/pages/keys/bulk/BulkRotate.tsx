@@ -3,12 +3,13 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { call } from "../../../api/control.ts"
 import { countText } from "../../../shared/words/format.ts"
+import { saveText } from "../../../shared/words/saveText.ts"
 import { GraceSelect, usualGrace } from "../actions/GraceSelect.tsx"
 import { type Key, staleAfterKeys } from "../words/key.ts"
 import { KeyList } from "./BulkDialog.tsx"
 import { BulkProgress } from "./BulkProgress.tsx"
 import { type BulkResult, runBulk } from "./runBulk.ts"
-import { download, type RotatedKey, secretsFile } from "./secretsFile.ts"
+import { type RotatedKey, secretsFile } from "./secretsFile.ts"
 
 interface Props {
   readonly keys: ReadonlyArray<Key>
@@ -59,7 +60,7 @@ export const BulkRotate = ({ keys, onClose, onDone }: Props) => {
   }
   const rotated = (results ?? []).flatMap(({ done }) => done ?? [])
   const store = () => {
-    download(`keys-${new Date().toISOString().slice(0, 10)}.csv`, secretsFile(rotated))
+    saveText(`keys-${new Date().toISOString().slice(0, 10)}.csv`, "text/csv", secretsFile(rotated))
   }
 
   return (

@@ -1,3 +1,5 @@
+import { csvLine } from "../../../shared/words/saveText.ts"
+
 /** A key that has got a new secret. */
 export interface RotatedKey {
   readonly name: string | null
@@ -5,13 +7,6 @@ export interface RotatedKey {
   readonly project: string | null
   readonly secret: string
   readonly oldSecretWorksUntil: string | null
-}
-
-/** Quotes a cell. A leading sign would make a spreadsheet compute it, as names come from people. */
-const cell = (text: string | null): string => {
-  const plain = text ?? ""
-  const safe = /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
 /** The new secrets as one file. */
@@ -26,16 +21,6 @@ export const secretsFile = (keys: ReadonlyArray<RotatedKey>): string =>
       oldSecretWorksUntil
     ])
   ]
-    .map((row) => row.map(cell).join(","))
+    .map(csvLine)
     .join("\n")
     .concat("\n")
-
-/** Lets the browser store a text as a file. */
-export const download = (name: string, text: string): void => {
-  const address = URL.createObjectURL(new Blob([text], { type: "text/csv" }))
-  const link = document.createElement("a")
-  link.href = address
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(address)
-}

@@ -1,9 +1,10 @@
 import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import type { Task } from "../../../api/TaskTypes.ts"
+import { saveText } from "../../../shared/words/saveText.ts"
 import { BulkCancelDialog } from "./BulkCancelDialog.tsx"
 import { BulkReplayDialog } from "./BulkReplayDialog.tsx"
-import { downloadTasks } from "./downloadTasks.ts"
+import { csvOf } from "./taskCsv.ts"
 
 interface Props {
   readonly rows: ReadonlyArray<Task>
@@ -25,7 +26,7 @@ export const BulkBar = ({ onDone, rows, selected }: Props) => {
       <Button variant="default" onClick={() => setAsked("replay")}>
         Replay their dead letters
       </Button>
-      <Button variant="default" onClick={() => downloadTasks(tasks)}>
+      <Button variant="default" onClick={() => saveText("tasks.csv", "text/csv", csvOf(tasks))}>
         Export
       </Button>
       <Button variant="subtle" color="gray" onClick={onDone}>

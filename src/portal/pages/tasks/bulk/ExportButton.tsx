@@ -4,8 +4,9 @@ import { IconDownload } from "@tabler/icons-react"
 import { useRef, useState } from "react"
 import type { Task, TaskPage } from "../../../api/TaskTypes.ts"
 import { callTasks } from "../../../api/tasks.ts"
+import { saveText } from "../../../shared/words/saveText.ts"
 import styles from "./Bulk.module.css"
-import { downloadTasks } from "./downloadTasks.ts"
+import { csvOf } from "./taskCsv.ts"
 
 const pageSize = 200
 /** What a browser and a spreadsheet carry well. */
@@ -34,7 +35,7 @@ export const ExportButton = ({ query }: Props) => {
         found.push(...page.tasks)
         cursor = page.next_cursor ?? undefined
       } while (cursor !== undefined && found.length < mostRows)
-      downloadTasks(found)
+      saveText("tasks.csv", "text/csv", csvOf(found))
       const rest =
         cursor === undefined ? "" : ` There are more: the file ends after ${mostRows.toLocaleString("en-US")}.`
       notifications.show({ message: `${found.length} tasks are in the file.${rest}` })

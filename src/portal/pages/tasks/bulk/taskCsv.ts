@@ -1,4 +1,5 @@
 import type { Task } from "../../../api/TaskTypes.ts"
+import { csvLine } from "../../../shared/words/saveText.ts"
 
 const columns = [
   "task_id",
@@ -15,14 +16,5 @@ const columns = [
   "message"
 ] as const
 
-/** A spreadsheet would take a text that begins so for a formula. */
-const formula = /^[=+\-@\t\r]/
-
-const cell = (value: string | number | null): string => {
-  const text = String(value ?? "")
-  const safe = typeof value === "string" && formula.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
-
 export const csvOf = (tasks: ReadonlyArray<Task>): string =>
-  [columns.join(","), ...tasks.map((task) => columns.map((name) => cell(task[name])).join(","))].join("\r\n")
+  [columns, ...tasks.map((task) => columns.map((name) => task[name]))].map(csvLine).join("\r\n")
