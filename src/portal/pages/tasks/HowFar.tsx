@@ -3,6 +3,7 @@ import { useState } from "react"
 import { useLive } from "../../api/live.ts"
 import type { TaskPage } from "../../api/TaskTypes.ts"
 import { countText } from "../../shared/words/format.ts"
+import { Sentence } from "../../shared/words/Sentence.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import styles from "./Tasks.module.css"
 
@@ -27,7 +28,7 @@ export const HowFar = ({ first, isFollowed, onRefresh }: Props) => {
   const { index, looked } = first
   return (
     <span className={styles.looked}>
-      {looked.sentence.replace(cursorWords, " Show more looks further.")}
+      <Sentence text={looked.sentence.replace(cursorWords, " Show more looks further.")} />
       {missed > 0 && !isFollowed && (
         <Button
           variant="default"

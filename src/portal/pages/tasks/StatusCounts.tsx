@@ -4,6 +4,7 @@ import { useTasksApi } from "../../api/queries.ts"
 import type { TaskCounts } from "../../api/TaskTypes.ts"
 import { meaningOfTaskStatus } from "../../shared/tasks/meanings.ts"
 import { countText } from "../../shared/words/format.ts"
+import { Sentence } from "../../shared/words/Sentence.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { withPart } from "./searchText.ts"
 import styles from "./Tasks.module.css"
@@ -33,7 +34,11 @@ export const StatusCounts = ({ query }: Props) => {
           {countText(count)}
         </UnstyledButton>
       ))}
-      {!looked.complete && <span className={styles.looked}>{looked.sentence}</span>}
+      {!looked.complete && (
+        <span className={styles.looked}>
+          <Sentence text={looked.sentence} />
+        </span>
+      )}
     </div>
   )
 }
