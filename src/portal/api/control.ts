@@ -53,6 +53,13 @@ export const call = async <M extends Method, P extends PathOf<M>>(
   options: Options = {}
 ): Promise<ResponseOf<M, P>> => bodyOf(await respond(method, path, request, options))
 
+/** Calls an endpoint with a body that a person wrote. The server says what is wrong with it. */
+export const callWith = async <M extends Method, P extends PathOf<M>>(
+  method: M,
+  path: P,
+  body: Readonly<Record<string, unknown>>
+): Promise<ResponseOf<M, P>> => bodyOf(await send(method, path, { body }))
+
 /** Reads the page of a list that begins at a cursor, or the first one. */
 export const page = async <P extends PathOf<"GET">>(
   path: P,

@@ -1,7 +1,7 @@
 import { Alert, Button, FileButton, Group, Stack } from "@mantine/core"
 import { type DragEvent, useState } from "react"
-import { call } from "../../api/control.ts"
-import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { call, callWith } from "../../api/control.ts"
+import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useAllowed } from "../../api/session.ts"
 import { objectOf } from "../../shared/change/changed.ts"
 import { failureOf, useConfirm } from "../../shared/change/useConfirm.tsx"
@@ -12,7 +12,6 @@ import { Panel } from "../../shared/page/Panel.tsx"
 import styles from "./Configuration.module.css"
 import { PlanView } from "./PlanView.tsx"
 
-type Document = BodyOf<"POST", "/admin-ui/admin/configuration/plan">
 export type Plan = ResponseOf<"POST", "/admin-ui/admin/configuration/plan">
 
 interface Planned {
@@ -28,7 +27,7 @@ export const PlanAndApply = () => {
   const [isOver, setOver] = useState(false)
   const { error, isBusy, reset, result, submit } = useSubmit<Planned>()
   const { ask, dialog } = useConfirm()
-  const document = objectOf(text) as Document | undefined
+  const document = objectOf(text)
 
   const become = (next: string) => {
     setText(next)
@@ -38,7 +37,7 @@ export const PlanAndApply = () => {
     document === undefined
       ? Promise.resolve(undefined)
       : submit(async () => ({
-          plan: await call("POST", "/admin-ui/admin/configuration/plan", { body: document }),
+          plan: await callWith("POST", "/admin-ui/admin/configuration/plan", document),
           outdated
         }))
   const take = (file: File | null | undefined) => void file?.text().then(become)
@@ -59,7 +58,7 @@ export const PlanAndApply = () => {
       run: async () => {
         if (document === undefined) return
         try {
-          await call("POST", "/admin-ui/admin/configuration/apply", { body: { base_hash: shown.base_hash, document } })
+          await callWith("POST", "/admin-ui/admin/configuration/apply", { base_hash: shown.base_hash, document })
         } catch (cause) {
           // somebody was faster: the page shows what would change now, beside what was shown
           if (failureOf(cause).status === 409) await plan(shown)

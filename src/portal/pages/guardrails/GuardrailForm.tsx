@@ -41,7 +41,7 @@ interface Fields {
   readonly timeout_ms: number | null
   readonly stream_mode: "buffer" | "window"
   readonly window_chars: number | null
-  readonly runtime_config: Readonly<Record<string, unknown>>
+  readonly runtime_config: Guardrail["runtime_config"]
 }
 
 const fieldsOf = (guardrail: Guardrail | undefined): Fields => ({
@@ -95,7 +95,7 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
             body: {
               name,
               ...rest,
-              runtime_config: { ...runtimeConfig } as Guardrail["runtime_config"],
+              runtime_config: runtimeConfig ?? {},
               ...(timeout_ms !== null && { timeout_ms }),
               ...(window_chars !== null && { window_chars }),
               ...(token !== "" && { bearer_token: token })

@@ -15,7 +15,7 @@ import { Coverage, CoverageSentence } from "./Coverage.tsx"
 import { Executions } from "./Executions.tsx"
 import { GuardrailForm } from "./GuardrailForm.tsx"
 import { Overview } from "./Overview.tsx"
-import { EnabledWord, type Guardrail } from "./words/words.tsx"
+import { configurationOf, EnabledWord, type Guardrail } from "./words/words.tsx"
 
 const liveTopics = ["configuration"] as const
 const path = "/admin-ui/admin/guardrails/:name"
@@ -34,7 +34,10 @@ const GuardrailPage = () => {
         beside={guardrail !== undefined && <EnabledWord enabled={guardrail.enabled} />}
         actions={
           <>
-            <CopyAs address={`/admin-ui/admin/guardrails/${encodeURIComponent(name)}`} configuration={guardrail} />
+            <CopyAs
+              address={`/admin-ui/admin/guardrails/${encodeURIComponent(name)}`}
+              configuration={guardrail && configurationOf(guardrail)}
+            />
             {guardrail !== undefined && <Actions guardrail={guardrail} onEdit={() => change({ do: "edit" })} />}
           </>
         }

@@ -12,7 +12,7 @@ import { Overview } from "./Overview.tsx"
 import { ServiceActions } from "./ServiceActions.tsx"
 import { ServiceForm } from "./ServiceForm.tsx"
 import { ServiceUsage } from "./ServiceUsage.tsx"
-import { path, StateWord } from "./service.tsx"
+import { configurationOf, path, StateWord } from "./service.tsx"
 
 const liveTopics = ["configuration"] as const
 
@@ -21,6 +21,13 @@ const ServicePage = () => {
   const { change, text } = useTextSearch()
   const found = useApi(path, { params: { name } })
   const service = found.data
+  const projectId = service?.project_id ?? null
+  const project = useApi(
+    "/admin-ui/admin/projects/:id",
+    { params: { id: projectId ?? "" } },
+    { enabled: projectId !== null }
+  )
+  const isProjectKnown = projectId === null || project.data !== undefined
   useLiveRefresh(liveTopics, [path])
   return (
     <>
@@ -29,7 +36,12 @@ const ServicePage = () => {
         beside={service !== undefined && <StateWord service={service} />}
         actions={
           <>
-            <CopyAs address={`/admin-ui/admin/services/${encodeURIComponent(name)}`} configuration={service} />
+            <CopyAs
+              address={`/admin-ui/admin/services/${encodeURIComponent(name)}`}
+              configuration={
+                service && isProjectKnown ? configurationOf(service, project.data?.name ?? null) : undefined
+              }
+            />
             {service !== undefined && <ServiceActions service={service} onEdit={() => change({ do: "edit" })} />}
           </>
         }

@@ -1,5 +1,6 @@
 import { call } from "../../api/control.ts"
 import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import type { ConfigurationSections } from "../../shared/words/CopyAs.tsx"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 
 export type Service = ResponseOf<"GET", "/admin-ui/admin/services/:name">
@@ -18,6 +19,25 @@ export const StateWord = ({ service }: { readonly service: Service }) => {
   const [meaning, word] = stateOf(service)
   return <StatusWord meaning={meaning}>{word}</StatusWord>
 }
+
+/** What the configuration document says of the service. */
+export const configurationOf = (
+  {
+    created_at: _,
+    credential_configured: _1,
+    disabled_at: _2,
+    last_synced_at: _3,
+    missing_runtime_fields: _4,
+    openapi_schema_hash: _5,
+    openapi_synced_at: _6,
+    project_id: _7,
+    source: _8,
+    sync_status: _9,
+    updated_at: _10,
+    ...entry
+  }: Service,
+  project: string | null
+): ConfigurationSections => ({ services: [{ ...entry, project }] })
 
 export const costText = ({
   cost_mode,

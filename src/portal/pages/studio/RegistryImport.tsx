@@ -1,7 +1,7 @@
 import { Alert, Button, FileButton, Group, Stack } from "@mantine/core"
 import { useState } from "react"
-import { call } from "../../api/control.ts"
-import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { callWith } from "../../api/control.ts"
+import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useAllowed } from "../../api/session.ts"
 import { objectOf } from "../../shared/change/changed.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
@@ -11,7 +11,6 @@ import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { RegistryDifference } from "./RegistryDifference.tsx"
 
-type Draft = BodyOf<"POST", "/admin-ui/admin/services/import/preview">
 type Diff = ResponseOf<"POST", "/admin-ui/admin/services/import/preview">["diff"]
 
 const sample = `{
@@ -28,14 +27,14 @@ export const RegistryImport = () => {
   const [text, setText] = useState(sample)
   const { error, isBusy, reset, result, submit } = useSubmit<Diff>()
   const { ask, dialog } = useConfirm()
-  const draft = objectOf(text) as Draft | undefined
+  const draft = objectOf(text)
   const become = (next: string) => {
     setText(next)
     reset()
   }
   const preview = () => {
     if (draft !== undefined) {
-      void submit(async () => (await call("POST", "/admin-ui/admin/services/import/preview", { body: draft })).diff)
+      void submit(async () => (await callWith("POST", "/admin-ui/admin/services/import/preview", draft)).diff)
     }
   }
   const activate = (diff: Diff) =>
@@ -45,7 +44,7 @@ export const RegistryImport = () => {
       name: "activate",
       body: <RegistryDifference diff={diff} />,
       run: async () => {
-        if (draft !== undefined) await call("POST", "/admin-ui/admin/services/import/activate", { body: draft })
+        if (draft !== undefined) await callWith("POST", "/admin-ui/admin/services/import/activate", draft)
       },
       done: "The list is active. The version before it is under Versions.",
       audit: { type: "service_registry", id: "" },

@@ -7,8 +7,13 @@ export const changedOf = <Fields extends object>(before: Partial<Fields>, after:
   return changed
 }
 
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
+export interface JsonObject {
+  readonly [name: string]: Json
+}
+
 /** Reads a text of JSON. `undefined` where it is none. */
-export const jsonOf = (text: string): { readonly value: unknown } | undefined => {
+export const jsonOf = (text: string): { readonly value: Json } | undefined => {
   try {
     return { value: JSON.parse(text) }
   } catch {
@@ -16,11 +21,12 @@ export const jsonOf = (text: string): { readonly value: unknown } | undefined =>
   }
 }
 
-export const objectOf = (text: string): Readonly<Record<string, unknown>> | undefined => {
+export const objectOf = (text: string): JsonObject | undefined => {
   const read = jsonOf(text)
-  return typeof read?.value === "object" && read.value !== null && !Array.isArray(read.value)
-    ? { ...read.value }
-    : undefined
+  return read !== undefined && isObject(read.value) ? read.value : undefined
 }
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 export const prettyOf = (value: unknown): string => JSON.stringify(value, null, 2) ?? ""

@@ -1,6 +1,10 @@
 import { Button, Menu } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { IconCode } from "@tabler/icons-react"
+import type { BodyOf } from "../../api/Endpoints.ts"
+
+/** Sections of a configuration document. */
+export type ConfigurationSections = Omit<BodyOf<"POST", "/admin-ui/admin/configuration/plan">, "format">
 
 interface Props {
   /** The request that the page makes: `GET /admin-ui/admin/keys?state=active`. */
@@ -8,7 +12,7 @@ interface Props {
   readonly address: string
   readonly body?: unknown
   /** The same as an entry of the configuration document, where it has one. */
-  readonly configuration?: unknown
+  readonly configuration?: ConfigurationSections | undefined
 }
 
 /** The paths that a gateway key opens. */

@@ -33,7 +33,7 @@ export const Bench = ({ guardrail }: { readonly guardrail: Guardrail }) => {
     ...(checksRequests && request !== "" && { request: { messages: [{ role: "user", content: request }] } }),
     ...(answer !== "" && checksPlain && way === "plain" && { response: responseOf(answer) }),
     ...(answer !== "" && checksStreams && way === "stream" && { chunks: chunksOf(answer) }),
-    ...(hasOwnConfig && own !== undefined && { runtime_config: own as NonNullable<Trial["runtime_config"]> })
+    ...(hasOwnConfig && own !== undefined && { runtime_config: own })
   }
   const run = (event: FormEvent) => {
     event.preventDefault()

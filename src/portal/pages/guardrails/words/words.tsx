@@ -1,4 +1,5 @@
 import type { ResponseOf } from "../../../api/Endpoints.ts"
+import type { ConfigurationSections } from "../../../shared/words/CopyAs.tsx"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 
 export type Guardrail = ResponseOf<"GET", "/admin-ui/admin/guardrails/:name">
@@ -20,6 +21,14 @@ export const ActionWord = ({ action }: { readonly action: Action }) => (
 
 export const EnabledWord = ({ enabled }: { readonly enabled: boolean }) =>
   enabled ? <StatusWord meaning="good">enabled</StatusWord> : <StatusWord meaning="idle">disabled</StatusWord>
+
+/** What the configuration document says of the guardrail. */
+export const configurationOf = ({
+  endpoint_configured: _,
+  token_configured: _1,
+  updated_at: _2,
+  ...entry
+}: Guardrail): ConfigurationSections => ({ guardrails: [entry] })
 
 /** What happens to a text that the guardrail could not judge. */
 export const failureSentences: Readonly<Record<Guardrail["failure_policy"], string>> = {

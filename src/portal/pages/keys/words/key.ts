@@ -1,4 +1,5 @@
 import type { QueryOf, ResponseOf } from "../../../api/Endpoints.ts"
+import type { ConfigurationSections } from "../../../shared/words/CopyAs.tsx"
 import type { Meaning } from "../../../shared/words/StatusWord.tsx"
 
 export const keysPath = "/admin-ui/admin/keys"
@@ -42,7 +43,7 @@ const prefixed = (prefix: string, fields: object): Readonly<Record<string, unkno
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [`${prefix}.${name}`, value]))
 
 /** What the configuration document says of the key. */
-export const configurationOf = ({ guardrail_policy, policy, ...key }: Key) => ({
+export const configurationOf = ({ guardrail_policy, policy, ...key }: Key): ConfigurationSections => ({
   keys: [
     {
       id: key.id,

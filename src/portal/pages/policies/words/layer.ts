@@ -1,5 +1,6 @@
 import type { BodyOf, ResponseOf } from "../../../api/Endpoints.ts"
 import type { Proposal } from "../../../shared/policy/Impact.tsx"
+import type { ConfigurationSections } from "../../../shared/words/CopyAs.tsx"
 
 export const layersPath = "/admin-ui/admin/policy-layers"
 export const layerPath = "/admin-ui/admin/policy-layers/:id"
@@ -63,7 +64,7 @@ export const upsertOf = (layer: Layer): LayerUpsert => ({
 export const withoutLayer = (layer: Layer): Proposal => ({ layer: { ...upsertOf(layer), enabled: false } })
 
 /** The same as an entry of the configuration document. */
-export const configurationOf = (layer: Layer) => ({
+export const configurationOf = (layer: Layer): ConfigurationSections => ({
   policy_layers: [
     {
       kind: layer.kind,
