@@ -15,7 +15,7 @@ interface Page {
   readonly offset: number
 }
 
-/** A summary, breakdowns and series of the same requests. */
+/** A summary, breakdowns and series of the same requests. The breakdown by task is not among them. */
 export const make = (sql: SqlClient) => {
   const usageSql = UsageSql.make(sql)
   const groups = UsageGroups.make(sql)
@@ -40,7 +40,7 @@ export const make = (sql: SqlClient) => {
   }
 
   return {
-    /** One statement reads the single records at the ends of the range once. All parts but the tasks aggregate them. */
+    /** One statement reads the single records at the ends of the range once. All parts aggregate them. */
     read: Effect.fnUntraced(function* (query: DashboardQuery, watermark: number) {
       const { interval = "hour" } = query
       const range = yield* groups.divide(query, watermark, "day")
@@ -74,8 +74,7 @@ export const make = (sql: SqlClient) => {
           services: of("service").map(toGroup),
           endpoints: of("endpoint").map(toGroup),
           providers: of("provider").map(toGroup),
-          models: of("model").map(toGroup),
-          tasks: yield* breakdowns.read("tasks", query, range)
+          models: of("model").map(toGroup)
         },
         timeseries: buckets.slice(0, page.limit).map(({ bucket, summary }) => ({ bucket, summary })),
         service_timeseries: serviceBuckets.slice(0, servicePage.limit),
