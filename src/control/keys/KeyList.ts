@@ -6,10 +6,11 @@ import { unusedCutoff } from "../../policy/KeyState.ts"
 import type { Limit } from "../../policy/Limit.ts"
 import { ownerLayers, type PolicyLayers } from "../../policy/PolicyLayer.ts"
 import { toDollars } from "../../policy/Price.ts"
+import type { Database } from "../../services/Database.ts"
 import type { Key, KeySort, KeyStateName, KeysQuery, ListedKey } from "../api/keys/KeysApi.ts"
 import type { SortOrder } from "../api/schema/Fields.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
-import { storedRows, toStoreFailures } from "../store/Rows.ts"
+import { computedRows, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { readSortedPage, type SortColumn } from "../store/SortedPages.ts"
 import { columnsOf, KeyRow, table, toKey } from "./KeyRows.ts"
 
@@ -60,8 +61,9 @@ const stateConditions: Readonly<Record<KeyStateName, string>> = {
 }
 
 const defaultLimit = 100
+const mostFew = 2_000
 
-export const make = (sql: SqlClient) => {
+export const make = ({ sql, transaction }: Database["Service"]) => {
   const columns = sql`${columnsOf(sql)}, (SELECT name FROM projects WHERE projects.id = project_id) AS project_name,
     CASE WHEN month >= (date_trunc('month', now(), 'UTC') AT TIME ZONE 'UTC')::date THEN cost_nanos ELSE 0 END AS spend_nanos`
   const policies = PolicyState.make(sql)
@@ -72,16 +74,32 @@ export const make = (sql: SqlClient) => {
     return rows.map((row) => toListedKey(row, layers, now))
   })
 
+  /**
+   * PostgreSQL walks a list in its order until it has a page of matches. If few keys match, that reads all keys, so few
+   * are found first, by the index of words: PostgreSQL expects many matches of the beginning of a word.
+   */
+  const search = Effect.fnUntraced(function* (q: string) {
+    const matches = sql`words @@ search_query(${q})`
+    const found = yield* transaction(
+      Effect.andThen(
+        sql`SET LOCAL enable_seqscan = off`,
+        idRows.all(sql`SELECT id FROM api_keys WHERE ${matches} LIMIT ${mostFew + 1}`.unprepared)
+      )
+    )
+    return found.length > mostFew ? matches : sql`id = ANY(${found.map(({ id }) => id)}::uuid[])`
+  })
+
   const list = Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit, ...query }: KeysQuery) {
     const { columns: sortColumns, usualOrder } = sorts[query.sort_by ?? "created_at"]
     const order = query.sort_order ?? usualOrder
+    const searched = query.q === undefined ? [] : [yield* search(query.q)]
     const page = yield* readSortedPage(
       sql,
       { columns: sortColumns, order, query, cursor, limit },
       listedRows,
       ({ afterCursor, orderAndLimit, sortKey }) => sql`
         SELECT ${columns}, ${sortKey} FROM api_keys JOIN key_spend ON key_id = id
-        WHERE ${sql.and([afterCursor, ...filters(sql, query)])} ${orderAndLimit}`,
+        WHERE ${sql.and([afterCursor, ...searched, ...filters(sql, query)])} ${orderAndLimit}`,
       Function.identity
     )
     return { ...page, rows: yield* toListedKeys(page.rows) }
@@ -99,9 +117,8 @@ export const make = (sql: SqlClient) => {
 
 const filters = (
   sql: SqlClient,
-  { key_prefix, project_id, q, state, tag, team_id }: KeysQuery
+  { key_prefix, project_id, state, tag, team_id }: KeysQuery
 ): ReadonlyArray<Fragment> => [
-  ...(q === undefined ? [] : [sql`words @@ search_query(${q})`]),
   ...(project_id === undefined ? [] : [sql`project_id = ${project_id}`]),
   ...(team_id === undefined ? [] : [sql`team_id = ${team_id}`]),
   ...(key_prefix === undefined ? [] : [sql`key_prefix = ${key_prefix}`]),
@@ -113,6 +130,7 @@ const ListedRow = KeyRow.pipe(
   Schema.fieldsAssign({ spend_nanos: Schema.NumberFromString, project_name: Schema.NullOr(Schema.String) })
 )
 const listedRows = storedRows(ListedRow, table)
+const idRows = computedRows(Schema.Struct({ id: Schema.String }))
 
 const ownerOf = ({ project_id, team_id }: typeof ListedRow.Type) => ({
   projectId: project_id ?? undefined,

@@ -63,12 +63,13 @@ export class Keys extends Context.Service<
 }
 
 const make = Effect.gen(function* () {
-  const { sql } = yield* Database
+  const database = yield* Database
+  const { sql } = database
   const audit = yield* Audit
   const links = linksOf(sql, "key")
   const columns = columnsOf(sql)
 
-  const keyList = KeyList.make(sql)
+  const keyList = KeyList.make(database)
 
   /** Checks that the owner is valid, and locks the project against deletion. */
   const lockOwner = Effect.fnUntraced(function* (owner: OwnerType, projectId: string | null) {
