@@ -29,6 +29,12 @@ const queries = new QueryClient({
   }
 })
 
+/** Loads the page of the address, so that the frame and the page appear at once. */
+export const loadPage = async (): Promise<void> => {
+  const [, , foundRoute] = router.getMatchedRoutes(router.latestLocation.pathname)
+  if (foundRoute !== undefined) await router.loadRouteChunk(foundRoute)
+}
+
 const App = ({ who }: { readonly who: SignedIn }) => {
   useLiveConnection(who.scopes)
   return (

@@ -3,7 +3,12 @@ import { expectSession, readSession, useSession, wasSignedIn } from "./api/sessi
 import styles from "./Portal.module.css"
 
 /** The application is a file of its own, so that the sign-in page loads without it. */
-const loadApp = () => import("./App.tsx")
+const loadApp = async () => {
+  const app = await import("./App.tsx")
+  // a page that cannot be loaded says so in the frame
+  await app.loadPage().catch(() => {})
+  return app
+}
 const App = lazy(loadApp)
 const SignIn = lazy(() => import("./sign-in/SignIn.tsx"))
 

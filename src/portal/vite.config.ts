@@ -20,7 +20,25 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,
-    chunkSizeWarningLimit: 700
+    chunkSizeWarningLimit: 700,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          // the sign-in page loads neither of them, but some of what they import
+          includeDependenciesRecursively: false,
+          groups: [
+            // A page would else load forty files of a kilobyte, each of which costs a round trip.
+            {
+              name: "parts",
+              test: /portal\/shared\/(?!editor|graph|diff\/DiffTree)/,
+              minShareCount: 4,
+              maxModuleSize: 20_000
+            },
+            { name: "widgets", test: /@mantine|@tabler|@floating-ui/, minShareCount: 4 }
+          ]
+        }
+      }
+    }
   },
   server: {
     port: 5173,

@@ -5,8 +5,13 @@ import type { TimeChartProps } from "./series.ts"
 import styles from "./TimeChart.module.css"
 import { TimeTable } from "./TimeTable.tsx"
 
-/** The library of charts is as large as all else that a page loads, so it arrives with the first chart. */
-const Drawing = lazy(() => import("./TimeDrawing.tsx"))
+/**
+ * The library of charts is as large as all else that a page loads, so that only pages with charts load it, while their
+ * data is on the way.
+ */
+const load = () => import("./TimeDrawing.tsx")
+const Drawing = lazy(load)
+load().catch(() => {})
 
 /** Values over time: a drawing, the sentence that sums it up, and the same as a table. */
 export const TimeChart = (props: TimeChartProps) => {

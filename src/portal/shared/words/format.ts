@@ -1,28 +1,40 @@
 /** Texts for numbers, money and times. Every page writes them alike. */
 
+const made = new Map<string, Intl.NumberFormat>()
+
+/** Making a format takes much longer than using it, and a table has hundreds of numbers. */
+const decimal = (most: number, least = 0): Intl.NumberFormat => {
+  const name = `${least} ${most}`
+  const known = made.get(name)
+  if (known !== undefined) return known
+  const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: least, maximumFractionDigits: most })
+  made.set(name, format)
+  return format
+}
+const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 })
+
 /** `$0.000042`, `$0.31`, `$1,204`: as exact as the amount needs. */
 export const moneyText = (dollars: number): string => {
   const size = Math.abs(dollars)
   if (size === 0) return "$0"
   const digits = size >= 1_000 ? 0 : size >= 0.1 ? 2 : size >= 0.001 ? 4 : 6
-  const text = size.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  const text = decimal(digits, digits).format(size)
   return `${dollars < 0 ? "−" : ""}$${text === "0.000000" ? "0.000001 or less" : text}`
 }
 
 /** `12,304`, or `1.2 M` where only the size matters. */
-export const countText = (count: number): string => count.toLocaleString("en-US", { maximumFractionDigits: 0 })
+export const countText = (count: number): string => decimal(0).format(count)
 
-export const shortCountText = (count: number): string =>
-  new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }).format(count)
+export const shortCountText = (count: number): string => compact.format(count)
 
 export const percentText = (part: number, whole: number): string =>
-  whole === 0 ? "–" : `${((part / whole) * 100).toLocaleString("en-US", { maximumFractionDigits: 1 })} %`
+  whole === 0 ? "–" : `${decimal(1).format((part / whole) * 100)} %`
 
 /** `340 µs`, `12 ms`, `1.4 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export const durationText = (ms: number): string => {
   if (ms < 1) return `${Math.round(ms * 1_000)} µs`
   if (ms < 1_000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1_000).toLocaleString("en-US", { maximumFractionDigits: ms < 10_000 ? 1 : 0 })} s`
+  if (ms < 60_000) return `${decimal(ms < 10_000 ? 1 : 0).format(ms / 1_000)} s`
   const units = [
     ["d", 86_400_000],
     ["h", 3_600_000],
@@ -48,20 +60,23 @@ export const relativeText = (at: number, now: number): string => {
   return at < now ? `${coarse} ago` : `in ${coarse}`
 }
 
+const dayAndMinute = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } as const
+
+const clocks = (zone: { readonly timeZone?: "UTC" }) => ({
+  thisYear: new Intl.DateTimeFormat("en-GB", { ...dayAndMinute, ...zone }),
+  otherYear: new Intl.DateTimeFormat("en-GB", { ...dayAndMinute, year: "numeric", ...zone })
+})
+const [utcClocks, localClocks] = [clocks({ timeZone: "UTC" }), clocks({})]
+const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" })
+
 /** `26 Nov 14:03`, with the year if it is another one. */
-export const clockText = (at: Date, utc: boolean): string =>
-  new Intl.DateTimeFormat("en-GB", {
-    day: "numeric",
-    month: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-    ...(at.getFullYear() !== new Date().getFullYear() && { year: "numeric" }),
-    ...(utc && { timeZone: "UTC" })
-  }).format(at)
+export const clockText = (at: Date, utc: boolean): string => {
+  const { otherYear, thisYear } = utc ? utcClocks : localClocks
+  return (at.getFullYear() === new Date().getFullYear() ? thisYear : otherYear).format(at)
+}
 
 /** The whole time, for hints and copies. */
-export const exactText = (at: Date, utc: boolean): string =>
-  utc ? at.toISOString() : new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" }).format(at)
+export const exactText = (at: Date, utc: boolean): string => (utc ? at.toISOString() : exact.format(at))
 
 export const bytesText = (bytes: number): string =>
   bytes < 1_024
