@@ -33,7 +33,9 @@ const probe = (
         if (error.reason === "locked" || error.reason === "not_found") return Effect.succeed(false)
         if (error.reason !== "mismatch") return Effect.fail(error)
         if (refusedForStreams.test(error.message))
-          return Effect.fail(new BrokerError({ operation, reason: "not_found", message: `no queue '${queue}'` }))
+          return Effect.fail(
+            new BrokerError({ operation, reason: "not_found", message: `NOT_FOUND - no queue '${queue}'` })
+          )
         const difference = differenceIn(error.message)
         if (difference === undefined) return Effect.succeed(false)
         if (streamOnlyArguments.has(difference.name)) return Effect.succeed(true)
