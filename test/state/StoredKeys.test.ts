@@ -96,7 +96,7 @@ layer(MigratedDatabase.embedded)("a stored key", (it) => {
         )
       )
       yield* Effect.promise(() => fc.assert(law, { numRuns: 300 }))
-      assert.isAbove(retired, 10)
+      assert.isAbove(retired, 0)
       assert.sameMembers(
         [...seen],
         [
