@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import react from "@vitejs/plugin-react"
 import { defineConfig } from "vite"
+import { applicationFiles } from "./ApplicationFiles.ts"
 import { compressedFiles } from "./CompressedFiles.ts"
 
 const root = fileURLToPath(new URL(".", import.meta.url))
@@ -11,7 +12,7 @@ const program = process.env["SVC_PORTAL_TARGET"] ?? "http://127.0.0.1:8081"
 export default defineConfig({
   root,
   base: "/admin-ui/",
-  plugins: [react(), compressedFiles()],
+  plugins: [react(), applicationFiles(), compressedFiles()],
   cacheDir: fileURLToPath(new URL("../../node_modules/.cache/portal", import.meta.url)),
   build: {
     outDir: fileURLToPath(new URL("../../dist/portal", import.meta.url)),

@@ -10,10 +10,11 @@ import {
   useTable
 } from "@tanstack/react-table"
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react"
+import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react"
 import type { List } from "../../api/queries.ts"
 import styles from "./DataTable.module.css"
 import { TableMenu } from "./TableMenu.tsx"
+import { type RowActions, TableRow } from "./TableRow.tsx"
 
 export interface Column<Row> {
   readonly id: string
@@ -85,7 +86,10 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
       ),
     [columns]
   )
-  const visibility = Object.fromEntries(columns.map(({ hidden, id }) => [id, shown[id] ?? hidden !== true]))
+  const visibility = useMemo(
+    () => Object.fromEntries(columns.map(({ hidden, id }) => [id, shown[id] ?? hidden !== true])),
+    [columns, shown]
+  )
   const table = useTable({
     features,
     columns: definitions,
@@ -96,7 +100,7 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
       rowSelection: Object.fromEntries([...(selected ?? [])].map((id) => [id, true]))
     }
   })
-  const visible = columns.filter(({ id }) => visibility[id])
+  const visible = useMemo(() => columns.filter(({ id }) => visibility[id]), [columns, visibility])
   const items = table.getRowModel().rows
 
   const virtual = useVirtualizer({
@@ -116,6 +120,29 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
     if (!next.delete(id)) next.add(id)
     onSelect?.(next)
   }
+
+  const open = (index: number) => {
+    const item = items[index]
+    if (item !== undefined) props.onOpen?.(item.original)
+  }
+  const actions = useRef<RowActions>({ focus: setCurrent, toggle, open })
+  useEffect(() => {
+    actions.current = { focus: setCurrent, toggle, open }
+  })
+  const cells = useCallback(
+    (index: number) =>
+      visible.map((column, place) => (
+        <td
+          key={column.id}
+          data-numeric={column.numeric || undefined}
+          data-main={place === 0 || column.main || undefined}
+          data-label={column.header}
+        >
+          {items[index] !== undefined && column.cell(items[index].original)}
+        </td>
+      )),
+    [visible, items]
+  )
 
   const press = (event: KeyboardEvent<HTMLDivElement>) => {
     if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return
@@ -179,44 +206,19 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
               {places.map(({ index }) => {
                 const item = items[index]
                 if (item === undefined) return null
-                const { id, original: row } = item
+                const { id } = item
                 return (
-                  <tr
+                  <TableRow
                     key={id}
-                    data-index={index}
-                    aria-rowindex={index + 2}
-                    data-open={id === props.openId || undefined}
-                    data-selected={selected?.has(id) || undefined}
-                    data-link={props.onOpen !== undefined || undefined}
-                    tabIndex={index === Math.max(0, current) ? 0 : -1}
-                    onFocus={() => setCurrent(index)}
-                    onClick={(event) => {
-                      // links and buttons in a cell do what they say; a text that is being selected is not a click
-                      if (event.target instanceof Element && event.target.closest("a,button,input,label") !== null)
-                        return
-                      if (window.getSelection()?.type !== "Range") props.onOpen?.(row)
-                    }}
-                  >
-                    {onSelect !== undefined && (
-                      <td className={styles.select}>
-                        <Checkbox
-                          aria-label={`Select ${id}`}
-                          checked={selected?.has(id) === true}
-                          onChange={() => toggle(id)}
-                        />
-                      </td>
-                    )}
-                    {visible.map((column, place) => (
-                      <td
-                        key={column.id}
-                        data-numeric={column.numeric || undefined}
-                        data-main={place === 0 || column.main || undefined}
-                        data-label={column.header}
-                      >
-                        {column.cell(row)}
-                      </td>
-                    ))}
-                  </tr>
+                    id={id}
+                    index={index}
+                    cells={cells}
+                    actions={actions}
+                    isCurrent={index === Math.max(0, current)}
+                    isOpen={id === props.openId}
+                    isLink={props.onOpen !== undefined}
+                    isSelected={onSelect === undefined ? undefined : selected?.has(id) === true}
+                  />
                 )
               })}
               {after > 0 && <tr style={{ height: after }} />}

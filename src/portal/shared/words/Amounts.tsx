@@ -1,4 +1,3 @@
-import { Tooltip } from "@mantine/core"
 import { countText, moneyText, shortCountText } from "./format.ts"
 
 interface MoneyProps {
@@ -20,12 +19,10 @@ export const Money = ({ source, usd }: MoneyProps) => {
     <span>
       {moneyText(usd)}
       {known !== undefined && (
-        <Tooltip label={known[1]}>
-          <span role="img" aria-label={known[1]}>
-            {" "}
-            {known[0]}
-          </span>
-        </Tooltip>
+        <span role="img" aria-label={known[1]} title={known[1]}>
+          {" "}
+          {known[0]}
+        </span>
       )}
     </span>
   )
@@ -41,9 +38,5 @@ export const Count = ({
 }) => {
   if (count === null || count === undefined) return <span>–</span>
   if (!short || count < 10_000) return <span>{countText(count)}</span>
-  return (
-    <Tooltip label={countText(count)}>
-      <span>{shortCountText(count)}</span>
-    </Tooltip>
-  )
+  return <span title={countText(count)}>{shortCountText(count)}</span>
 }

@@ -1,4 +1,3 @@
-import { Tooltip } from "@mantine/core"
 import { useSearch } from "@tanstack/react-router"
 import { useNow } from "../../address/useNow.ts"
 import { exactText, relativeText } from "./format.ts"
@@ -18,8 +17,9 @@ export const When = ({ absent = "–", at }: Props) => {
   if (Number.isNaN(time)) return <span>{absent}</span>
   const date = new Date(time)
   return (
-    <Tooltip label={exactText(date, utc)}>
-      <time dateTime={date.toISOString()}>{relativeText(time, Math.max(now, Date.now()))}</time>
-    </Tooltip>
+    // a table has hundreds of these: the hint of the browser costs nothing until it is shown
+    <time dateTime={date.toISOString()} title={exactText(date, utc)}>
+      {relativeText(time, Math.max(now, Date.now()))}
+    </time>
   )
 }

@@ -1,4 +1,4 @@
-import { Badge, Group, Tooltip } from "@mantine/core"
+import { Badge, Group } from "@mantine/core"
 import { useNow } from "../../../address/useNow.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
 import { Money } from "../../../shared/words/Amounts.tsx"
@@ -17,12 +17,10 @@ export const KeyState = ({ of: { state, state_reason } }: { readonly of: Key }) 
   return state_reason === null ? (
     word
   ) : (
-    <Tooltip label={state_reason} multiline maw={320}>
-      <span>
-        {word}
-        <span className={styles.hidden}> {state_reason}</span>
-      </span>
-    </Tooltip>
+    <span title={state_reason}>
+      {word}
+      <span className={styles.hidden}> {state_reason}</span>
+    </span>
   )
 }
 

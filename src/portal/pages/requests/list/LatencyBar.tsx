@@ -1,4 +1,3 @@
-import { Tooltip } from "@mantine/core"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { durationText } from "../../../shared/words/format.ts"
 import styles from "./LatencyBar.module.css"
@@ -15,13 +14,15 @@ export const LatencyBar = ({ longest, row }: Props) => {
   const parts = partsOf(row)
   return (
     <div className={styles.cell}>
-      <Tooltip label={parts.map(({ label, ms }) => `${label} ${durationText(ms)}`).join(" · ")} withinPortal>
-        <div className={styles.bar} aria-hidden="true">
-          {parts.map(({ kind, ms }) => (
-            <span key={kind} className={styles[kind]} style={{ width: `${(ms / longest) * 100}%` }} />
-          ))}
-        </div>
-      </Tooltip>
+      <div
+        className={styles.bar}
+        aria-hidden="true"
+        title={parts.map(({ label, ms }) => `${label} ${durationText(ms)}`).join(" · ")}
+      >
+        {parts.map(({ kind, ms }) => (
+          <span key={kind} className={styles[kind]} style={{ width: `${(ms / longest) * 100}%` }} />
+        ))}
+      </div>
       <span>{durationText(row.latency_ms)}</span>
     </div>
   )
