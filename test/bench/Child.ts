@@ -13,6 +13,8 @@ export interface Program {
   /** For Node: flags, file, arguments. */
   readonly args: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
+  /** Default: this checkout. */
+  readonly folder?: string
 }
 
 /** A process of the bench's own. It ends with the scope, by its id. */
@@ -91,9 +93,16 @@ export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   })
 })
 
-const spawned = ({ args, command = process.execPath, env, name }: Program): Effect.Effect<ChildProcess, BenchFailed> =>
+const spawned = ({
+  args,
+  command = process.execPath,
+  env,
+  folder,
+  name
+}: Program): Effect.Effect<ChildProcess, BenchFailed> =>
   Effect.callback((resume) => {
     const child = spawn(command, [...args], {
+      cwd: folder,
       env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NODE_ENV: "production", ...env },
       // over the channel a child learns that its parent is gone
       stdio: ["ignore", "pipe", "pipe", "ipc"]

@@ -18,9 +18,15 @@ export interface Gateway {
   readonly metric: (name: string) => Effect.Effect<number, BenchFailed>
 }
 
-export const make = Effect.fnUntraced(function* (name: string, upstream: string, nodeFlags: ReadonlyArray<string>) {
+/** `folder` is the checkout whose program it is, by default this one. */
+export const make = Effect.fnUntraced(function* (
+  name: string,
+  upstream: string,
+  nodeFlags: ReadonlyArray<string>,
+  folder?: string
+) {
   const installation = yield* makeInstallation(upstream)
-  const { child, control, origin } = yield* startProcess(name, installation, ["all"], nodeFlags)
+  const { child, control, origin } = yield* startProcess(name, installation, ["all"], nodeFlags, folder)
   const gateway: Gateway = { child, origin, store: installation.store, ...callsOf(name, control, installation.token) }
   return gateway
 })
@@ -43,13 +49,15 @@ export const startProcess = Effect.fnUntraced(function* (
   name: string,
   { store, token, upstream }: Installation,
   args: ReadonlyArray<string>,
-  nodeFlags: ReadonlyArray<string> = []
+  nodeFlags: ReadonlyArray<string> = [],
+  folder?: string
 ) {
   const port = yield* freePort
   const controlPort = yield* freePort
   const child = yield* start({
     name,
     args: [...nodeFlags, ...asUsersStartIt, ...args],
+    ...(folder !== undefined && { folder }),
     env: {
       DATABASE_URL: store.databaseUrl,
       REDIS_URL: store.redisUrl,

@@ -13,6 +13,12 @@ export const median = (values: ReadonlyArray<number>): number => {
 export const percentile = (values: ReadonlyArray<number>, p: number): number =>
   sorted(values)[Math.max(0, Math.ceil((p / 100) * values.length) - 1)] ?? Number.NaN
 
+/** Half of the samples lie between them. */
+export const quartiles = (values: ReadonlyArray<number>): readonly [lower: number, upper: number] => [
+  percentile(values, 25),
+  percentile(values, 75)
+]
+
 export const spread = (values: ReadonlyArray<number>): readonly [least: number, most: number] => [
   Math.min(...values),
   Math.max(...values)

@@ -2,6 +2,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as Against from "./Against.ts"
 import { type AttackName, attackNames } from "./Attacks.ts"
 import { BenchFailed } from "./Child.ts"
 import * as Entrants from "./Entrants.ts"
@@ -82,6 +83,11 @@ const usage = Effect.fnUntraced(function* (rows: number, nodeFlags: ReadonlyArra
   yield* Console.log(Report.usageReport(yield* Usage.run(rows, nodeFlags, say), yield* Machine.describe))
 })
 
+const against = Effect.fnUntraced(function* (folder: string) {
+  const { origin } = yield* Entrants.upstream
+  yield* Console.log(Against.report(yield* Against.run(origin, folder, say), yield* Machine.describe))
+})
+
 const lists = Effect.gen(function* () {
   const upstream = yield* Entrants.upstream
   yield* Console.log(Lists.report(yield* Lists.run(upstream, say), yield* Machine.describe))
@@ -134,6 +140,10 @@ const command = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Instead: two workers beside one process of the role gateway")
     ),
+    against: Flag.String("against").pipe(
+      Flag.optional,
+      Flag.withDescription("Instead: this gateway beside the one of another checkout, in turns of two seconds")
+    ),
     inner: Flag.Boolean("inner").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Instead: the gateway's own work for a request, without sockets and servers (15 seconds)")
@@ -154,6 +164,7 @@ const command = Command.make(
     )
   },
   Effect.fnUntraced(function* ({
+    against: other,
     guarded: guardedOnly,
     hostile: hostileMinutes,
     inner: innerOnly,
@@ -173,6 +184,7 @@ const command = Command.make(
     })
     if (innerOnly) return yield* inner
     if (listsOnly) return yield* lists
+    if (Option.isSome(other)) return yield* against(other.value)
     if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {
       if (Option.isSome(minutes)) return yield* Messaging.soak(minutes.value, nodeFlags)
