@@ -1,9 +1,6 @@
 // Plain JavaScript, and loaded before anything else: a Node that is too old cannot read the rest of the program, and would
 // say so in words that tell nobody what to do.
-import { existsSync } from "node:fs"
-import module from "node:module"
 import process from "node:process"
-import { fileURLToPath } from "node:url"
 
 const needed = [22, 19]
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
@@ -14,8 +11,3 @@ if (major < needed[0] || (major === needed[0] && minor < needed[1])) {
   )
   process.exit(78)
 }
-
-// In a checkout the next start finds the program compiled, which halves the time until it runs. The folder is the
-// checkout's own: in the shared one for temporary files, others could put code of theirs.
-const packages = fileURLToPath(new URL("../node_modules", import.meta.url))
-if (existsSync(packages)) module.enableCompileCache?.(`${packages}/.cache/compiled`)

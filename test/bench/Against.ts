@@ -8,7 +8,7 @@ import * as Load from "./Load.ts"
 import { number, row } from "./Markdown.ts"
 import { median, paired, quartiles } from "./Statistics.ts"
 
-/** What one version did in each of its turns. */
+/** One version has a figure of each for every turn. */
 interface Turns {
   readonly rates: Array<number>
   /** Microseconds of processor time for each request. */

@@ -52,6 +52,17 @@ describePortal("What the portal loads", (portal) => {
     assert.isAtMost(total(), 500 * kB)
   })
 
+  it("is asked for at once by a page of somebody who is signed in, and not by the sign-in", async () => {
+    // what scripts ask for later has a whole address
+    const asked = (page: Page) =>
+      page.evaluate<ReadonlyArray<string>>(`[...document.querySelectorAll("head link[rel=modulepreload]")]
+        .map((link) => link.getAttribute("href")).filter((address) => address.startsWith("/"))`)
+    const { page } = await portal.open("/settings")
+    await page.reload()
+    assert.isTrue((await asked(page)).some((address) => address.startsWith("/admin-ui/assets/App-")))
+    assert.deepStrictEqual(await asked((await portal.open("/", { token: null })).page), [])
+  })
+
   it("comes from nowhere else", () => {
     const files = readdirSync(assets).filter((name) => /\.(?:js|css|svg)$/.test(name))
     assert.isAbove(files.length, 10)

@@ -4,6 +4,7 @@ import { StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
 import {
   type BoundCredential,
   credentialFor,
+  placeOfDeciding,
   type StoredSecret,
   unbound
 } from "../../policy/routes/StoredCredential.ts"
@@ -16,7 +17,6 @@ import {
   type KnownOrigins,
   legacyOriginOf,
   originsOf,
-  type ProviderUpstream,
   type UpstreamOfFamily
 } from "../../policy/routes/UpstreamChoice.ts"
 import { type Vendor, vendorOf } from "../../policy/routes/Vendor.ts"
@@ -66,14 +66,13 @@ const make = Effect.gen(function* () {
     const providers = yield* StoredProviders.load(new RowReader())
     const upstreams = (["a", "b"] as const).map((family) => ({
       vendor: vendorOf(family),
-      upstream: chooseUpstream(startup, providers, family),
-      row: providers.get(family) ?? providers.get("both")
+      upstream: chooseUpstream(startup, providers, family)
     }))
     const origins: KnownOrigins = {
       inUse: originsOf(upstreams.map(({ upstream }) => upstream)),
       legacy: legacyOriginOf(startup)
     }
-    return upstreams.map(({ row, upstream, vendor }) => credentialAt(vendor, upstream, row, mappings, origins))
+    return upstreams.map(({ upstream, vendor }) => credentialAt(vendor, upstream, mappings, origins))
   })
 
   return KeyCredentials.of({ read: (keyId) => toStoreFailures(Effect.provideContext(read(keyId), context)) })
@@ -89,7 +88,6 @@ const none: Mapping = { bound: unbound, isDisabled: false }
 const credentialAt = (
   family: Vendor,
   upstream: UpstreamOfFamily,
-  row: ProviderUpstream | "unreadable" | undefined,
   mappings: Readonly<Record<"key" | "project", Mapping>>,
   origins: KnownOrigins
 ): CredentialOfKey => {
@@ -98,13 +96,13 @@ const credentialAt = (
     return { family, upstream: null, state, source: null, explanation: withoutUpstream[state], places: [] }
   }
   const order = credentialOrder(upstream, origins, mappings.key.bound, mappings.project.bound)
-  const deciding = order.findIndex(({ secret }) => secret._tag !== "Missing")
+  const deciding = placeOfDeciding(order)
   const bound = order[deciding]
   const source = credentialSources[deciding] ?? null
   const state = bound === undefined ? "missing" : states[credentialFor(upstream.base.origin, bound)._tag]
   return {
     family,
-    upstream: describe(upstream, row),
+    upstream: shown(upstream),
     state,
     source,
     explanation: explanationOf(state, source),
@@ -122,18 +120,12 @@ const absence = (place: CredentialSource, mappings: Readonly<Record<"key" | "pro
   return bound.secret._tag === "Missing" ? "none" : "for_other_upstream"
 }
 
-const describe = (
-  { base, source, style }: ChosenUpstream,
-  row: ProviderUpstream | "unreadable" | undefined
-): CredentialOfKey["upstream"] => {
-  const isRow = source === "provider_row" && row !== undefined && row !== "unreadable"
-  return {
-    origin: base.origin,
-    provider_id: isRow ? row.id : null,
-    name: isRow ? row.name : source,
-    header: credentialHeader(style)
-  }
-}
+const shown = ({ base, row, source, style }: ChosenUpstream): CredentialOfKey["upstream"] => ({
+  origin: base.origin,
+  provider_id: row?.id ?? null,
+  name: row?.name ?? source,
+  header: credentialHeader(style)
+})
 
 const states = {
   Present: "sent",

@@ -32,8 +32,14 @@ export const originOf = (address: string): string => new URL(address).origin
 export const credentialFor = (origin: string, bound: BoundCredential): StoredCredential =>
   bound.secret._tag === "Missing" || bound.origin === origin ? bound.secret : { _tag: "OtherOrigin" }
 
-/** A credential that cannot be used ends the search. The next one might grant more than the operator intended. */
+/**
+ * The place of the credential that decides, or -1. A credential that cannot be used ends the search, because the next one
+ * might grant more than the operator intended.
+ */
+export const placeOfDeciding = (order: ReadonlyArray<BoundCredential>): number =>
+  order.findIndex(({ secret }) => secret._tag !== "Missing")
+
 export const resolve = (order: ReadonlyArray<BoundCredential>, origin: string): StoredCredential => {
-  for (const bound of order) if (bound.secret._tag !== "Missing") return credentialFor(origin, bound)
-  return missing
+  const deciding = order[placeOfDeciding(order)]
+  return deciding === undefined ? missing : credentialFor(origin, deciding)
 }

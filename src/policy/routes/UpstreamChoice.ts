@@ -26,6 +26,8 @@ export interface ChosenUpstream {
   readonly ownCredential: BoundCredential
   readonly startupCredential: BoundCredential
   readonly source: StartupUpstream["name"] | "provider_row"
+  /** The row that configures the upstream, if it is none of the startup. */
+  readonly row: Pick<ProviderUpstream, "id" | "name"> | undefined
 }
 
 export type UpstreamOfFamily = ChosenUpstream | "unreadable" | undefined
@@ -47,7 +49,8 @@ export const chooseUpstream = (
       isVendor: rowOfFamily !== undefined,
       ownCredential: credential,
       startupCredential: startupCredential(startup, family, base.origin),
-      source: "provider_row"
+      source: "provider_row",
+      row
     }
   }
   const ofFamily = Option.getOrUndefined(startup[family])
@@ -60,7 +63,8 @@ export const chooseUpstream = (
     isVendor: ofFamily !== undefined,
     ownCredential: unbound,
     startupCredential: startupCredential(startup, family, upstream.base.origin),
-    source: upstream.name
+    source: upstream.name,
+    row: undefined
   }
 }
 
@@ -81,15 +85,15 @@ export const originsOf = (upstreams: ReadonlyArray<UpstreamOfFamily>): ReadonlyS
     upstreams.flatMap((upstream) => (upstream === undefined || upstream === "unreadable" ? [] : [upstream.base.origin]))
   )
 
-/** Where the credential of a request may come from. The first of these that has a credential decides. */
+/** The gateway looks for the credential of a request in these places. The first one that has a credential decides. */
 export const credentialSources = ["key", "project", "provider", "environment"] as const
 export type CredentialSource = (typeof credentialSources)[number]
 
 /** The addresses that decide whether a credential of a key or project is for an upstream. */
 export interface KnownOrigins {
-  /** Of the upstreams in use. */
+  /** The origins of the upstreams that receive requests now. */
   readonly inUse: ReadonlySet<string>
-  /** That of UPSTREAM_BASE_URL. Credentials from versions with a single upstream have no origin, and belong to it. */
+  /** The origin of UPSTREAM_BASE_URL. Credentials from versions with a single upstream have no origin, and belong to it. */
   readonly legacy: string | null
 }
 

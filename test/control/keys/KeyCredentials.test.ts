@@ -9,7 +9,7 @@ import * as Proxy from "../../gateway/Proxy.ts"
 
 const origins = ["https://shared.test", "https://gpt.test", "https://claude.test", "https://gone.test"] as const
 
-/** Where a credential was stored for, and whether there is one that can be read. */
+/** A stored credential belongs to an origin, is readable or not, or is missing in its row. */
 const credential = fc.record({
   origin: fc.constantFrom(...origins, null),
   sealed: fc.constantFrom("readable", "readable", "unreadable", "none")
@@ -60,7 +60,7 @@ const store = Effect.fnUntraced(function* ({ mappings, rows }: Installation, key
 
 const paths = { openai: Proxy.chat, anthropic: Proxy.messages }
 
-/** What operators are told of the key, and what the upstream of each family receives from a gateway. */
+/** Fails if operators are told something else of the key than the upstream of each family receives from a gateway. */
 const compare = Effect.fnUntraced(function* (installation: Installation) {
   yield* Proxy.reset
   const key = yield* Proxy.issueKey({}, { project: true })

@@ -5,6 +5,7 @@ import { bodyOf, draftFor, stepOfField } from "../../../src/portal/pages/keys/wi
 import { readCurl } from "../../../src/portal/pages/policies/simulate/curl.ts"
 import { changedValues, fieldText, groupsOf, restrictingOf } from "../../../src/portal/shared/policy/fields.ts"
 import { flatFields } from "../../../src/portal/shared/policy/flatFields.ts"
+import { csvOf } from "../../../src/portal/shared/table/rowsCsv.ts"
 
 describe("A command of curl", () => {
   it("is read with its method, its path and its body, whatever its host", () => {
@@ -84,6 +85,20 @@ describe("The file of new secrets", () => {
         `"ada, laptop",rk_live_1,Search,rk_live_1234,`,
         ""
       ].join("\n")
+    )
+  })
+})
+
+describe("The rows of a table as a file", () => {
+  it("have all that the API says, under its names, and no cell that a spreadsheet would compute", () => {
+    assert.strictEqual(
+      csvOf([
+        { id: "1", policy: { rpm_limit: 5, allowed_models: ["a", "b"] }, disabled: false, name: "=1+1" },
+        { id: "2", policy: { rpm_limit: null }, spend: 0.5 }
+      ]),
+      ["id,policy.rpm_limit,policy.allowed_models,disabled,name,spend", "1,5,a b,false,'=1+1,", "2,,,,,0.5"].join(
+        "\r\n"
+      )
     )
   })
 })

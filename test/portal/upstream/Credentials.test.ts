@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 import { describePortal } from "../PortalBrowser.ts"
 
@@ -17,6 +18,14 @@ describePortal("The credentials of keys and projects", (portal) => {
     await form.getByLabel("credential", { exact: true }).fill("sk-of-shop")
     await form.getByRole("button", { name: "Set", exact: true }).click()
     await page.getByRole("table", { name: "Credentials of keys and projects" }).getByText("configured").waitFor()
+
+    await page.getByRole("button", { name: "Columns · CSV" }).click()
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("menuitem", { name: "CSV of the 1 row shown" }).click()
+    ])
+    assert.strictEqual(file.suggestedFilename(), "mappings.csv")
+    assert.match(readFileSync(await file.path(), "utf8"), /^id,scope,target_id,.*\r\n.*,project,/)
 
     await page.getByRole("combobox", { name: "Key" }).fill("till")
     await page.getByRole("option", { name: /^till/ }).click()

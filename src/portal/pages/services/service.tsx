@@ -20,7 +20,7 @@ export const StateWord = ({ service }: { readonly service: Service }) => {
   return <StatusWord meaning={meaning}>{word}</StatusWord>
 }
 
-/** What the configuration document says of the service. */
+/** Returns the service as an entry of the configuration document. */
 export const configurationOf = (
   {
     created_at: _,

@@ -17,7 +17,7 @@ export const TableMenu = ({ columns, name, onChange, rows, visibility }: Props) 
   <Menu closeOnItemClick={false} position="bottom-end">
     <Menu.Target>
       <Button className={styles.chooser} variant="default" leftSection={<IconColumns size={14} />}>
-        Columns
+        Columns · CSV
       </Button>
     </Menu.Target>
     <Menu.Dropdown>

@@ -2,7 +2,7 @@ import { Checkbox } from "@mantine/core"
 import { memo, type ReactNode, type RefObject } from "react"
 import styles from "./DataTable.module.css"
 
-/** What a row does. They change with every drawing of the table, which must not draw all rows again. */
+/** A row does these through a reference: they change with every drawing of the table, which must not draw all rows again. */
 export interface RowActions {
   readonly focus: (index: number) => void
   readonly toggle: (id: string) => void

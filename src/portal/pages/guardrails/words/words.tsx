@@ -22,7 +22,7 @@ export const ActionWord = ({ action }: { readonly action: Action }) => (
 export const EnabledWord = ({ enabled }: { readonly enabled: boolean }) =>
   enabled ? <StatusWord meaning="good">enabled</StatusWord> : <StatusWord meaning="idle">disabled</StatusWord>
 
-/** What the configuration document says of the guardrail. */
+/** Returns the guardrail as an entry of the configuration document. */
 export const configurationOf = ({
   endpoint_configured: _,
   token_configured: _1,
