@@ -56,7 +56,19 @@ const areas: ReadonlyArray<Area> = [
     rooms: [
       ...["api/schema", "api/providers", "api/services", "api/keys", "api/limits", "api/policies", "api/usage"],
       ...["api/holder", "api"],
-      ...["store", "audit", "session", "operators", "http", "services", "usage", "policies", "keys", "limits"],
+      ...[
+        "store",
+        "audit",
+        "session",
+        "operators",
+        "http",
+        "services",
+        "usage",
+        "policies",
+        "keys",
+        "keys/bulk",
+        "limits"
+      ],
       ...["holder", "providers"],
       ...["configuration", "upstream-ui", "sign-in", "portal", "system", "find", "tasks", "live"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
@@ -82,7 +94,7 @@ const areas: ReadonlyArray<Area> = [
     may: ["src/control/api", "src/policy", "src/state", "src/messaging", "src/status", "src/graph"],
     rooms: [
       ...["theme", "api", "address", "sign-in"],
-      ...["shared/words", "shared/charts", "shared/page", "shared/snippets", "shared/table", "shared/dialogs"],
+      ...["shared/words", "shared/page", "shared/charts", "shared/snippets", "shared/table", "shared/dialogs"],
       ...[
         "shared/editor",
         "shared/keys",

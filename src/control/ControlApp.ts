@@ -14,6 +14,7 @@ import * as AuthSettingsHandlers from "./handlers/AuthSettings.ts"
 import * as ConfigurationHandlers from "./handlers/Configuration.ts"
 import * as DebugBundlesHandlers from "./handlers/DebugBundles.ts"
 import * as FindHandlers from "./handlers/Find.ts"
+import * as BulkKeyChangesHandlers from "./handlers/keys/BulkKeyChanges.ts"
 import * as CredentialMappingsHandlers from "./handlers/keys/CredentialMappings.ts"
 import * as HeldKeysHandlers from "./handlers/keys/HeldKeys.ts"
 import * as KeyGuardrailsHandlers from "./handlers/keys/KeyGuardrails.ts"
@@ -50,6 +51,8 @@ import { ReadYourWrites } from "./http/ReadYourWrites.ts"
 import * as RequestDecoding from "./http/RequestDecoding.ts"
 import { RequestIds } from "./http/RequestIds.ts"
 import { StatementTimeout } from "./http/StatementTimeout.ts"
+import { BulkKeyChanges } from "./keys/bulk/BulkKeyChanges.ts"
+import { BulkKeyWork } from "./keys/bulk/BulkKeyWork.ts"
 import { CredentialMappings } from "./keys/CredentialMappings.ts"
 import * as KeyAuthentication from "./keys/KeyAuthentication.ts"
 import { PresentedKeys } from "./keys/KeyAuthentication.ts"
@@ -142,6 +145,7 @@ const stores = Layer.mergeAll(
   EffectivePolicies.layer,
   PolicyImpact.layer,
   RaiseRequests.layer.pipe(Layer.provideMerge(LimitRaises.layer)),
+  BulkKeyChanges.layer.pipe(Layer.provide(BulkKeyWork.layer)),
   OpenApiSync.layer,
   ServiceImport.layer,
   Studio.layer,
@@ -173,6 +177,7 @@ const handlers = Layer.mergeAll(
   OperatorTokensHandlers.sessions,
   ProjectsHandlers.layer,
   KeysHandlers.layer,
+  BulkKeyChangesHandlers.layer,
   PolicyLayersHandlers.layer,
   PolicyHandlers.layer,
   LimitsHandlers.layer,

@@ -16,6 +16,16 @@ const route = (family: string, id: string, first: object, second: object) => ({
   second
 })
 
+const allRoutes = Effect.map(
+  Effect.all([ok("GET", `${admin}/family-a-routes`), ok("GET", `${admin}/family-b-routes`)]),
+  (families) => {
+    const times = families
+      .flatMap((routes) => (Array.isArray(routes) ? routes : []))
+      .map((one) => at(one, "updated_at"))
+    return { updated_at: times.map(String).sort().at(-1), families }
+  }
+)
+
 const objects = Effect.gen(function* () {
   return [
     shownAt(`${admin}/keys/${yield* Fixtures.key}`, { name: "first" }, { name: "second" }),
@@ -41,7 +51,13 @@ const objects = Effect.gen(function* () {
     // nothing is stored at first, so the time that was read is null
     shownAt(`${admin}/auth/front-door`, { required_role: "first" }, { required_role: "second" }),
     route("family-a-routes", "embeddings", { timeout_ms: 1000 }, { timeout_ms: 2000 }),
-    route("family-b-routes", "models", { timeout_ms: 1000 }, { timeout_ms: 2000 })
+    route("family-b-routes", "models", { timeout_ms: 1000 }, { timeout_ms: 2000 }),
+    { path: `${admin}/routes/config`, read: allRoutes, first: { timeout_ms: 1000 }, second: { timeout_ms: 2000 } },
+    shownAt(
+      `${admin}/studio/connection`,
+      { base_url: "https://first.example" },
+      { base_url: "https://second.example", token: "tok-second" }
+    )
   ]
 })
 
@@ -76,14 +92,14 @@ suite("Two people change the same thing", (it) => {
     })
   )
 
-  it.effect("a change of all routes expects no time, because each route has its own", () =>
+  it.effect("a change of all routes is refused if one of them was changed since", () =>
     Effect.gen(function* () {
-      const body = { timeout_ms: 1000, expected_updated_at: new Date().toISOString() }
-      assert.deepStrictEqual(refusalOf(yield* call("PATCH", `${admin}/routes/config`, { body })), {
-        status: 422,
-        code: "invalid_request",
-        param: "expected_updated_at"
-      })
+      const { updated_at } = yield* allRoutes
+      yield* Effect.sleep("5 millis")
+      yield* ok("PATCH", `${admin}/family-b-routes/models/config`, { body: { timeout_ms: 3000 } })
+      const body = { timeout_ms: 1000, expected_updated_at: updated_at }
+      const late = yield* call("PATCH", `${admin}/routes/config`, { body })
+      assert.deepInclude(refusalOf(late), { status: 409, code: "changed_since_read", param: "expected_updated_at" })
     })
   )
 

@@ -4,6 +4,7 @@ import { AuthSettingsApi } from "./AuthSettingsApi.ts"
 import { ConfigurationApi } from "./ConfigurationApi.ts"
 import { FindApi } from "./FindApi.ts"
 import { HolderApi } from "./holder/HolderApi.ts"
+import { BulkKeyChangesApi } from "./keys/BulkKeyChangesApi.ts"
 import { CredentialMappingsApi } from "./keys/CredentialMappingsApi.ts"
 import { KeysApi } from "./keys/KeysApi.ts"
 import { ProjectsApi } from "./keys/ProjectsApi.ts"
@@ -38,6 +39,7 @@ type OperatorGroups =
   | typeof OperatorSessionsApi
   | typeof ProjectsApi
   | typeof KeysApi
+  | typeof BulkKeyChangesApi
   | typeof PolicyLayersApi
   | typeof PolicyApi
   | typeof LimitsApi
@@ -97,6 +99,7 @@ const OperatorApi = HttpApi.make("operator")
     OperatorSessionsApi,
     ProjectsApi,
     KeysApi,
+    BulkKeyChangesApi,
     PolicyLayersApi,
     PolicyApi,
     LimitsApi,

@@ -35,6 +35,7 @@ export const auditActions = {
     "limits:grant_raise",
     "limits:refuse_raise"
   ],
+  bulk_key_change: ["keys:bulk_change", "keys:bulk_stop"],
   project: ["projects:create", "projects:update", "projects:delete"],
   provider: ["providers:create", "providers:update", "providers:delete", "providers:enable", "providers:disable"],
   upstream_credential_mapping: [

@@ -89,17 +89,23 @@ export const make = ({ sql, transaction }: Database["Service"]) => {
     return found.length > mostFew ? matches : sql`id = ANY(${found.map(({ id }) => id)}::uuid[])`
   })
 
+  /** The conditions of the keys that match a query. */
+  const matching = Effect.fnUntraced(function* (query: Omit<KeysQuery, "limit" | "cursor">) {
+    const searched = query.q === undefined ? [] : [yield* search(query.q)]
+    return [...searched, ...filters(sql, query)]
+  })
+
   const list = Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit, ...query }: KeysQuery) {
     const { columns: sortColumns, usualOrder } = sorts[query.sort_by ?? "created_at"]
     const order = query.sort_order ?? usualOrder
-    const searched = query.q === undefined ? [] : [yield* search(query.q)]
+    const conditions = yield* matching(query)
     const page = yield* readSortedPage(
       sql,
       { columns: sortColumns, order, query, cursor, limit },
       listedRows,
       ({ afterCursor, orderAndLimit, sortKey }) => sql`
         SELECT ${columns}, ${sortKey} FROM api_keys JOIN key_spend ON key_id = id
-        WHERE ${sql.and([afterCursor, ...searched, ...filters(sql, query)])} ${orderAndLimit}`,
+        WHERE ${sql.and([afterCursor, ...conditions])} ${orderAndLimit}`,
       Function.identity
     )
     return { ...page, rows: yield* toListedKeys(page.rows) }
@@ -112,7 +118,7 @@ export const make = ({ sql, transaction }: Database["Service"]) => {
     return key
   }, toStoreFailures)
 
-  return { list, get }
+  return { list, get, matching }
 }
 
 const filters = (

@@ -114,6 +114,13 @@ export const insufficientScope = (required: ReadonlyArray<Scope>): Refused<"insu
     `The operator token lacks the scope ${required.length === 0 ? "*" : required.join(" or ")}. Use a token with that scope.`
   )
 
+/** Fails unless the caller holds each of the scopes, where an endpoint opens to one of several. */
+export const requireAllScopes = Effect.fnUntraced(function* (needed: ReadonlyArray<Scope>) {
+  const { scopes } = yield* Operator
+  const missing = needed.filter((scope) => !allows(scopes, [scope]))
+  if (missing.length > 0) return yield* insufficientScope(missing)
+})
+
 export const layer: Layer.Layer<Authorization, never, OperatorTokens | Sessions> = Layer.effect(
   Authorization,
   Effect.gen(function* () {

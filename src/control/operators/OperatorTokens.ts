@@ -28,7 +28,7 @@ export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken")
 /** All changes to operator tokens take this advisory lock, because some rules concern all tokens together. */
 const lock = 5_417_283_691n
 
-const activeCondition = (sql: SqlClient.SqlClient) =>
+export const activeCondition = (sql: SqlClient.SqlClient) =>
   sql`NOT disabled AND revoked_at IS NULL AND coalesce(expires_at > now(), true)`
 
 /** Nobody has the secret of a row that stands for a person who signs in at the identity provider. */

@@ -1,9 +1,9 @@
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { type Family, maxBodyBytes, maxTimeoutMs, RouteId } from "../../policy/routes/CanonicalRoute.ts"
 import { Ownership } from "../../policy/routes/Ownership.ts"
 import { Database } from "../../services/Database.ts"
-import { Route, type RoutePatch, type SingleRoutePatch } from "../api/providers/RoutesApi.ts"
+import { type AllRoutesPatch, Route, type RoutePatch, type SingleRoutePatch } from "../api/providers/RoutesApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, type AuditAction, Snapshots } from "../audit/Audit.ts"
@@ -30,8 +30,12 @@ export class Routes extends Context.Service<
     ) => Effect.Effect<Route, Invalid | Refused<"changed_since_read"> | Effect.Error<RouteMutation>, Actor>
     /** Changes all ten routes or, on failure, none. */
     readonly configureAll: (
-      patch: RoutePatch
-    ) => Effect.Effect<ReadonlyArray<Route>, Invalid | Effect.Error<RouteMutation>, Actor>
+      patch: AllRoutesPatch
+    ) => Effect.Effect<
+      ReadonlyArray<Route>,
+      Invalid | Refused<"changed_since_read"> | Effect.Error<RouteMutation>,
+      Actor
+    >
   }
 >()("svc/control/Routes") {
   static readonly layer = Layer.suspend(() => Layer.effect(Routes, make))
@@ -111,8 +115,17 @@ const make = Effect.gen(function* () {
     ),
     configure: (id, { expected_updated_at, ...patch }) =>
       configure(id, patch, (row) => requireUnchanged(expected_updated_at, row)),
-    configureAll: Effect.fn("Routes.configureAll")((patch) =>
-      Effect.forEach(RouteId.literals, (id) => configure(id, patch)).pipe(transaction, toStoreFailures)
+    configureAll: Effect.fn("Routes.configureAll")(
+      function* ({ expected_updated_at, ...patch }) {
+        const rows = yield* lockedRows.all(
+          sql`SELECT family, updated_at FROM canonical_routes ORDER BY route_id FOR UPDATE`
+        )
+        const latest = rows.map(({ updated_at }) => updated_at).reduce((a, b) => DateTime.max(a, b))
+        yield* requireUnchanged(expected_updated_at, { updated_at: latest })
+        return yield* Effect.forEach(RouteId.literals, (id) => configure(id, patch))
+      },
+      transaction,
+      toStoreFailures
     )
   })
 })

@@ -11,11 +11,13 @@ import {
 } from "../api/services/StudioApi.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { trimBaseUrl, validateBaseUrl, validateCredential } from "../store/Validation.ts"
 
 type Invalid = Refused<"invalid_studio_connection_payload">
 type Unconfigured = Refused<"studio_unconfigured">
+type Settings = Omit<StudioConnectionPatch, "expected_updated_at">
 
 /** The base URL has no trailing slash. The gateway sends `token` with its requests. */
 export interface StudioTarget {
@@ -35,7 +37,7 @@ export class StudioConnection extends Context.Service<
     readonly get: Effect.Effect<StudioConnectionView, StoreFailure>
     readonly update: (
       patch: StudioConnectionPatch
-    ) => Effect.Effect<ChangedStudioConnection, Invalid | StoreFailure, Actor>
+    ) => Effect.Effect<ChangedStudioConnection, Invalid | Refused<"changed_since_read"> | StoreFailure, Actor>
     readonly target: Effect.Effect<StudioTarget, Unconfigured | StoreFailure>
   }
 >()("svc/control/StudioConnection") {
@@ -61,7 +63,7 @@ const make = Effect.gen(function* () {
   }
 
   /** Returns the row to store, or `undefined` if the stored row must be deleted. */
-  const applyPatch = (before: Row | undefined, { base_url, token }: StudioConnectionPatch) => {
+  const applyPatch = (before: Row | undefined, { base_url, token }: Settings) => {
     if (base_url === null || (before === undefined && base_url === undefined && !token)) {
       return { cleared: false, row: undefined }
     }
@@ -85,7 +87,10 @@ const make = Effect.gen(function* () {
     }
   }
 
-  const update = Effect.fn("StudioConnection.update")(function* (patch: StudioConnectionPatch) {
+  const update = Effect.fn("StudioConnection.update")(function* ({
+    expected_updated_at,
+    ...patch
+  }: StudioConnectionPatch) {
     const { base_url, token } = patch
     if (typeof base_url === "string") yield* failIfRefused("base_url", validateBaseUrl(base_url))
     if (token) yield* failIfRefused("token", validateCredential(token))
@@ -96,6 +101,7 @@ const make = Effect.gen(function* () {
       // Locks the table, because a row lock has no effect while the table is empty.
       yield* sql`LOCK TABLE studio_connection_settings IN EXCLUSIVE MODE`
       const before = yield* readRow
+      yield* requireUnchanged(expected_updated_at, { updated_at: before?.updated_at ?? null })
       const { cleared, row } = applyPatch(before, patch)
       if (row?.base_url === undefined && row !== undefined) return yield* invalid("base_url", missingAddress)
       const unchanged = row === undefined ? before === undefined : Object.keys(patch).length === 0

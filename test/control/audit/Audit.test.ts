@@ -449,6 +449,9 @@ const elsewhere = [
   "configuration.plan",
   "configuration.apply",
   "routes.config",
+  "bulk-key-changes.create",
+  "bulk-key-changes.stop",
+  "bulk-key-changes.undo",
   "upstream-ui.open",
   "model-prices.import",
   "session.create",
@@ -470,7 +473,7 @@ const asking = new Set([
 
 const mutations = mutating()
 
-it("nothing in src/control writes around it, but the first token and the notes of a key's, a token's and a session's use", () => {
+it("nothing in src/control writes around it, but the first token and notes: of use, and of how far a change of many keys is", () => {
   const directory = new URL("../../../src/control/", import.meta.url)
   const around = readdirSync(directory, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") && name !== "audit/Audit.ts")
@@ -482,6 +485,8 @@ it("nothing in src/control writes around it, but the first token and the notes o
     )
   assert.deepStrictEqual(around, [
     "keys/KeyAuthentication.ts: UPDATE api_keys",
+    "keys/bulk/BulkKeyWork.ts: UPDATE bulk_key_changes",
+    "keys/bulk/BulkKeyWork.ts: UPDATE bulk_key_change_items",
     "operators/OperatorTokens.ts: INSERT INTO operator_tokens",
     "operators/OperatorTokens.ts: UPDATE operator_tokens",
     "session/Sessions.ts: UPDATE operator_sessions",

@@ -41,9 +41,18 @@ export const RoutePatch = Schema.Struct({
 })
 export type RoutePatch = typeof RoutePatch.Type
 
-/** The patch of one route. A change of all routes has no single time to expect. */
 export const SingleRoutePatch = RoutePatch.pipe(Schema.fieldsAssign(expectedUpdate))
 export type SingleRoutePatch = typeof SingleRoutePatch.Type
+
+export const AllRoutesPatch = RoutePatch.pipe(
+  Schema.fieldsAssign({
+    expected_updated_at: Schema.optionalKey(Timestamp).annotate({
+      description:
+        "The latest `updated_at` of the ten routes as you read them. If one of them was changed since, nothing changes, and the response is 409 `changed_since_read`."
+    })
+  })
+)
+export type AllRoutesPatch = typeof AllRoutesPatch.Type
 
 const group = <const Name extends string>(name: Name, description: string, ids: ReadonlyArray<typeof RouteId.Type>) => {
   const params = { route_id: Schema.Literals(ids) }
@@ -87,9 +96,9 @@ export const RoutesApi = HttpApiGroup.make("routes")
   .annotate(OpenApi.Description, "Settings of all ten routes at once.")
   .add(
     HttpApiEndpoint.patch("config", "/config", {
-      payload: RoutePatch,
+      payload: AllRoutesPatch,
       success: Schema.Array(Route),
-      error: refusals("invalid_provider_config_payload")
+      error: refusals("invalid_provider_config_payload", "changed_since_read")
     })
       .annotateMerge(operation("Change the mode and the limits of all routes", "policies:update"))
       .annotate(OpenApi.Description, "Changes all routes or, if one of them cannot be changed, none.")

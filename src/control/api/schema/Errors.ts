@@ -3,6 +3,7 @@ import { HttpApiSchema } from "effect/http-api"
 
 export const statusOf = {
   invalid_json: 400,
+  invalid_bulk_key_change: 400,
   invalid_configuration: 400,
   invalid_configuration_document: 400,
   invalid_guardrail_request: 400,
@@ -49,6 +50,7 @@ export const statusOf = {
   duplicate_service: 409,
   service_in_use: 409,
   key_revoked: 409,
+  bulk_key_change_running: 409,
   raise_request_answered: 409,
   operator_token_not_active: 409,
   last_operator_token: 409,
@@ -67,6 +69,7 @@ export const statusOf = {
   too_many_live_streams: 429,
   too_many_sign_ins: 429,
   too_many_raise_requests: 429,
+  too_many_bulk_key_changes: 429,
   key_test_busy: 429,
   internal_error: 500,
   guardrail_unavailable: 502,

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ServiceMethod } from "../../../policy/routes/Service.ts"
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
-import { CredentialCleared, Id, Timestamp } from "../schema/Fields.ts"
+import { CredentialCleared, expectedUpdateOrNull, Id, Timestamp } from "../schema/Fields.ts"
 import { operation } from "../schema/Security.ts"
 import { HealthMethod } from "./ServicesApi.ts"
 
@@ -29,7 +29,8 @@ export type ChangedStudioConnection = typeof ChangedStudioConnection.Type
  */
 export const StudioConnectionPatch = Schema.Struct({
   base_url: Schema.optionalKey(Text),
-  token: Schema.optionalKey(Schema.NullOr(Credential))
+  token: Schema.optionalKey(Schema.NullOr(Credential)),
+  ...expectedUpdateOrNull
 })
 export type StudioConnectionPatch = typeof StudioConnectionPatch.Type
 
@@ -74,7 +75,7 @@ export const StudioApi = HttpApiGroup.make("studio")
     HttpApiEndpoint.patch("connect", "/connection", {
       payload: StudioConnectionPatch,
       success: ChangedStudioConnection,
-      error: refusals("invalid_studio_connection_payload")
+      error: refusals("invalid_studio_connection_payload", "changed_since_read")
     })
       .annotateMerge(operation("Change the studio connection", "settings:update"))
       .annotate(

@@ -2,11 +2,10 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../../api/ControlApi.ts"
 import type { KeyPatch, NewKey } from "../../api/keys/KeysApi.ts"
-import { allows, Operator, type Scope } from "../../api/schema/Security.ts"
 import { KeyCredentials } from "../../keys/KeyCredentials.ts"
 import { Keys } from "../../keys/Keys.ts"
 import { LimitStates } from "../../limits/LimitStates.ts"
-import { insufficientScope } from "../../operators/Authentication.ts"
+import { requireAllScopes } from "../../operators/Authentication.ts"
 import { toPageResponse } from "../PageResponse.ts"
 
 export const layer = HttpApiBuilder.group(
@@ -47,9 +46,3 @@ const requireCreateScopes = ({ guardrail_policy }: NewKey) => {
   const overridden = Object.keys(guardrail_policy?.guardrail_config_overrides ?? {})
   return requireAllScopes(forbidden.length + overridden.length === 0 ? [] : ["policies:update"])
 }
-
-const requireAllScopes = Effect.fnUntraced(function* (needed: ReadonlyArray<Scope>) {
-  const { scopes } = yield* Operator
-  const missing = needed.filter((scope) => !allows(scopes, [scope]))
-  if (missing.length > 0) return yield* insufficientScope(missing)
-})
