@@ -8,6 +8,8 @@ export interface TypicalInstallation {
   readonly projectId: string
   readonly keyId: string
   readonly holderKey: string
+  /** Of a change of many keys. */
+  readonly changeId: string
   readonly requestId: string
   readonly taskId: string
   readonly letterId: string
@@ -67,6 +69,11 @@ export const fill = async (
     [narrow, "forbidden-model", 2]
   ] as const)
     for (let n = 0; n < times; n++) await send(portal, key.raw, model)
+  const change = await gateway.operate("POST", "/bulk-key-changes", {
+    action: "tag",
+    filter: { q: "ada" },
+    add_tags: ["first day"]
+  })
   const requestId = await send(portal, laptop.raw, "gpt-5")
   const lettersPath = "/admin-ui/tasks/dlq/messages?limit=1"
   await eventuallyTrue(async () => (await read(portal, lettersPath)).includes("dlq_id"))
@@ -77,6 +84,7 @@ export const fill = async (
     projectId,
     keyId: laptop.id,
     holderKey: longest.raw,
+    changeId: textAt(change, "id"),
     requestId,
     taskId: letter.task_id,
     letterId: letter.dlq_id,

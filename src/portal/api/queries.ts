@@ -13,7 +13,7 @@ import {
 } from "@tanstack/react-query"
 import { useMemo } from "react"
 import type { ApiError } from "./ApiError.ts"
-import { call, page, type Request } from "./control.ts"
+import { call, type Page, page, type Request } from "./control.ts"
 import type { Method, PathOf, ResponseOf } from "./Endpoints.ts"
 import type { QueryValue } from "./http.ts"
 import { callTasks, tasksPath } from "./tasks.ts"
@@ -25,6 +25,11 @@ export interface ReadOptions {
   readonly refreshMs?: number
 }
 
+export interface ReadOptionsOf<Body> extends ReadOptions {
+  /** Asks again so long after an answer as it says; `undefined`: not any more. */
+  readonly refreshAfter?: (body: Body) => number | undefined
+}
+
 const optionsOf = ({ enabled = true, refreshMs }: ReadOptions) => ({
   enabled,
   ...(refreshMs !== undefined && { refetchInterval: refreshMs })
@@ -34,14 +39,20 @@ const optionsOf = ({ enabled = true, refreshMs }: ReadOptions) => ({
 export const useApi = <P extends PathOf<"GET">>(
   path: P,
   request: Request<"GET", P>,
-  options: ReadOptions = {}
+  { refreshAfter, ...options }: ReadOptionsOf<ResponseOf<"GET", P>> = {}
 ): UseQueryResult<ResponseOf<"GET", P>, ApiError> =>
   useQuery<ResponseOf<"GET", P>, ApiError>({
     queryKey: [path, request.params, request.query],
     queryFn: ({ signal }) => call("GET", path, request, { signal }),
     placeholderData: keepPreviousData,
-    ...optionsOf(options)
+    ...optionsOf(options),
+    ...(refreshAfter !== undefined && { refetchInterval: intervalOf(refreshAfter) })
   })
+
+const intervalOf =
+  <Body>(refreshAfter: (body: Body) => number | undefined) =>
+  ({ state: { data } }: { readonly state: { readonly data: Body | undefined } }): number | false =>
+    data === undefined ? false : (refreshAfter(data) ?? false)
 
 /** The pages of a list that were read so far, as one list. */
 export interface List<Row> {
@@ -56,10 +67,10 @@ export const useApiList = <P extends PathOf<"GET">>(
   options: ReadOptions = {}
 ): List<RowOf<ResponseOf<"GET", P>>> => {
   type Rows = ResponseOf<"GET", P>
-  const query = useInfiniteQuery({
+  const query = useInfiniteQuery<Page<Rows>, ApiError, InfiniteData<Page<Rows>>, QueryKey, string | undefined>({
     queryKey: [path, request.params, request.query, "pages"],
     queryFn: ({ pageParam, signal }) => page(path, request, pageParam, { signal }),
-    initialPageParam: undefined as string | undefined,
+    initialPageParam: undefined,
     getNextPageParam: ({ next }) => next,
     placeholderData: keepPreviousData,
     ...optionsOf(options)
@@ -69,32 +80,25 @@ export const useApiList = <P extends PathOf<"GET">>(
     () => (pages ?? []).flatMap(({ rows }: { readonly rows: Rows }) => rowsOf<RowOf<Rows>>(rows)),
     [pages]
   )
-  return { rows, query: query as UseInfiniteQueryResult<unknown, ApiError> }
+  return { rows, query }
 }
 
 type RowOf<Rows> = Rows extends ReadonlyArray<infer Row> ? Row : never
 
 const rowsOf = <Row>(rows: unknown): ReadonlyArray<Row> => (Array.isArray(rows) ? rows : [])
 
-export interface TasksReadOptions<Body> extends ReadOptions {
-  /** Asks again so long after an answer as it says; `undefined`: not any more. */
-  readonly refreshAfter?: (body: Body) => number | undefined
-}
-
 /** Reads from the API of tasks. The caller names the type of the response. */
 export const useTasksApi = <Body>(
   path: string,
   query: Readonly<Record<string, QueryValue>> = {},
-  { refreshAfter, ...options }: TasksReadOptions<Body> = {}
+  { refreshAfter, ...options }: ReadOptionsOf<Body> = {}
 ): UseQueryResult<Body, ApiError> =>
   useQuery<Body, ApiError>({
     queryKey: [tasksPath, path, query],
     queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
     placeholderData: keepPreviousData,
     ...optionsOf(options),
-    ...(refreshAfter !== undefined && {
-      refetchInterval: ({ state }) => (state.data === undefined ? false : (refreshAfter(state.data) ?? false))
-    })
+    ...(refreshAfter !== undefined && { refetchInterval: intervalOf(refreshAfter) })
   })
 
 /** The pages of a list of the API of tasks. `first` has what the first page says beside its rows. */

@@ -24,38 +24,6 @@ const press = async (page: Page, ...keys: ReadonlyArray<string>) => {
 }
 
 describePortal("Keys", (portal) => {
-  it("are made by keyboard alone; the secret is shown once, with a request to copy", async () => {
-    const { page } = await portal.open("/")
-    await press(page, "Control+k")
-    await page.getByPlaceholder("Go to, find an id, do …").waitFor()
-    await page.keyboard.type("Create a key")
-    await press(page, "Enter")
-    await page.getByRole("heading", { name: "Create a key", level: 1 }).waitFor()
-    await page.getByLabel("Name").waitFor()
-    await page.keyboard.type("by keyboard")
-    // Enter goes on with the usual answer of each step
-    for (const step of ["Preset", "Limits", "Guardrails", "Review"]) {
-      await press(page, "Enter")
-      await page.getByRole("heading", { name: step, level: 2 }).waitFor()
-    }
-    await page.getByText("Nothing.").waitFor()
-    await press(page, "Enter")
-    await page.getByRole("heading", { name: "by keyboard is ready" }).waitFor()
-    const secret = await page.getByRole("region", { name: "Secret", exact: true }).innerText()
-    assert.match(secret.trim(), /^rk_live_[0-9a-f]{72}$/)
-    assert.include(await page.locator("main").innerText(), "curl")
-    const done = page.getByRole("button", { name: /^Done/ })
-    assert.isTrue(await done.isDisabled())
-    await page.getByLabel("I stored it").focus()
-    await press(page, "Space")
-    await done.focus()
-    await press(page, "Enter")
-    await page.getByRole("heading", { name: "by keyboard", level: 1 }).waitFor()
-    assert.notInclude(await page.content(), secret.trim())
-    const kept = await page.evaluate<string>("JSON.stringify([localStorage, sessionStorage]) + document.cookie")
-    assert.notInclude(kept, secret.trim())
-  })
-
   it("show names with markup as text, are found, and are disabled and enabled again", async () => {
     await makeKey(portal, { name: hostile, tags: ["<b>bold"], owner_email: "ada@example.com" })
     const { axe, page } = await portal.open("/keys?q=onerror")
@@ -112,6 +80,35 @@ describePortal("Keys", (portal) => {
     await page.getByRole("button", { name: "Apply mine to the new version" }).click()
     await page.getByText("is changed.").waitFor()
     assert.strictEqual(idOf(await portal.gateway.operate("GET", `/keys/${id}`), "owner_email"), "mine@example.com")
+  })
+
+  it("that match are tagged by a change that goes on by itself, and it is undone", async () => {
+    await Promise.all(
+      Array.from({ length: 105 }, (_, place) => makeKey(portal, { name: `fleet ${place}`, tags: ["fleet"] }))
+    )
+    const { axe, page } = await portal.open("/keys?q=fleet")
+    await page.getByLabel("Select all rows that are shown").click()
+    await page.getByRole("button", { name: "Select all that match" }).click()
+    await page.getByText("all 105 that match").waitFor()
+    await page.getByRole("button", { name: "Tag", exact: true }).click()
+    const dialog = page.getByRole("dialog", { name: "Tag 105 keys" })
+    await dialog.getByText("All keys with q fleet.").waitFor()
+    await dialog.getByLabel("Add tags").fill("to replace")
+    await page.keyboard.press("Enter")
+    assert.deepStrictEqual(await axe(), [])
+    await dialog.getByRole("button", { name: "Tag 105" }).click()
+    await page.getByRole("heading", { name: "Change of many keys", level: 1 }).waitFor()
+    await page.getByText("done", { exact: true }).waitFor()
+    assert.match(await page.getByRole("region", { name: "Changed", exact: true }).innerText(), /105/)
+    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByRole("dialog", { name: "Undo the change" }).getByRole("button", { name: "Undo it" }).click()
+    await page.getByText("Undo a change of 105 keys.").waitFor()
+    await page.getByText("done", { exact: true }).waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    await page.goto(`${portal.gateway.control}/admin-ui/keys?tag=to+replace`)
+    await page.getByText("No key matches these filters.").waitFor()
+    await page.goto(`${portal.gateway.control}/admin-ui/keys/changes`)
+    await page.getByRole("link", { name: "Tag 105 keys: add to replace" }).waitFor()
   })
 
   it("are rotated together, with their new secrets in one file", async () => {

@@ -7,6 +7,8 @@ const pageOf = (kind: string, id: string): string | undefined => {
   switch (kind) {
     case "key":
       return `/keys/${one}`
+    case "bulk_key_change":
+      return `/keys/changes/${one}`
     case "project":
       return `/projects/${one}`
     case "guardrail":

@@ -41,6 +41,9 @@ const KeysPage = () => {
         actions={
           <>
             <CopyAs address={addressOf("/admin-ui/admin/keys", request)} />
+            <Button component={Link} to="/keys/changes" variant="default">
+              Changes of many
+            </Button>
             <CreateButton />
           </>
         }

@@ -16,6 +16,20 @@ const wizard = createRoute({
   component: lazyRouteComponent(() => import("./wizard/NewKeyPage.tsx"))
 })
 
+const changes = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/keys/changes",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./changes/BulkChangesPage.tsx"))
+})
+
+const change = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/keys/changes/$id",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./changes/BulkChangePage.tsx"))
+})
+
 const one = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/keys/$id",
@@ -23,4 +37,4 @@ const one = createRoute({
   component: lazyRouteComponent(() => import("./page/KeyPage.tsx"))
 })
 
-export const keysRoutes = [list, wizard, one] as const
+export const keysRoutes = [list, wizard, changes, change, one] as const

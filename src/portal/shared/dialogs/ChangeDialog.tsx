@@ -11,15 +11,18 @@ interface Props {
   /** A change that cannot be taken back is confirmed by typing this name. */
   readonly name?: string
   readonly isBusy: boolean
+  /** Something is missing. */
+  readonly isDisabled?: boolean
   readonly error: ApiError | null
   readonly onConfirm: () => void
   readonly onClose: () => void
 }
 
 /** Shows what a change does before it is done. */
-export const ChangeDialog = ({ action, children, error, isBusy, name, onClose, onConfirm, title }: Props) => {
+export const ChangeDialog = (props: Props) => {
+  const { action, children, error, isBusy, isDisabled = false, name, onClose, onConfirm, title } = props
   const [typed, setTyped] = useState("")
-  const isConfirmed = name === undefined || typed === name
+  const isConfirmed = !isDisabled && (name === undefined || typed === name)
   return (
     <Modal opened onClose={onClose} title={title} size="lg">
       <form

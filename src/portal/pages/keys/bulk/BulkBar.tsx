@@ -1,12 +1,15 @@
 import { Button, Group } from "@mantine/core"
 import { useState } from "react"
-import { page } from "../../../api/control.ts"
+import { call } from "../../../api/control.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { useSubmit } from "../../../shared/change/useSubmit.ts"
+import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { countText } from "../../../shared/words/format.ts"
-import { type Key, type KeyQuery, keysPath } from "../words/key.ts"
+import type { Key, KeyQuery } from "../words/key.ts"
 import { BulkDialog } from "./BulkDialog.tsx"
 import { BulkRotate } from "./BulkRotate.tsx"
 import { type BulkAction, bulkActions } from "./bulkActions.tsx"
+import { countOf, filterOf, keysOf, mostRead, type Selection } from "./selection.ts"
 
 interface Props {
   readonly rows: ReadonlyArray<Key>
@@ -16,55 +19,38 @@ interface Props {
   readonly onSelect: (ids: ReadonlySet<string>) => void
 }
 
-/** A selection is frozen when it is made, and has at most so many keys. */
-const mostSelected = 5_000
-const pageSize = 500
-
-/** Reads the keys that match now. Keys that match later are not part of the selection. */
-const readAll = async (query: Partial<KeyQuery>): Promise<ReadonlyArray<Key>> => {
-  const found: Array<Key> = []
-  let cursor: string | undefined
-  do {
-    const { next, rows } = await page(keysPath, { query: { ...query, limit: pageSize } }, cursor)
-    found.push(...rows)
-    cursor = next
-  } while (cursor !== undefined && found.length < mostSelected)
-  return found.slice(0, mostSelected)
-}
-
-/** What can be done with the selected keys. */
+/** What can be done with the selected keys, or with all that match. */
 export const BulkBar = ({ hasMore, onSelect, query, rows, selected }: Props) => {
-  const [others, setOthers] = useState<ReadonlyArray<Key>>([])
-  const [isReading, setReading] = useState(false)
-  const [action, setAction] = useState<BulkAction | "rotate">()
+  const [matching, setMatching] = useState<Extract<Selection, { kind: "matching" }>>()
+  const [action, setAction] = useState<BulkAction>()
+  const [rotated, setRotated] = useState<ReadonlyArray<Key>>()
+  const { error, isBusy, submit } = useSubmit<unknown>()
   const mayRotate = useAllowed("keys:rotate")
   const scopes = {
     "keys:disable": useAllowed("keys:disable"),
     "policies:update": useAllowed("policies:update"),
     "keys:create": useAllowed("keys:create")
   }
-  const known = new Map([...others, ...rows].map((key) => [key.id, key]))
-  const keys = [...selected].flatMap((id) => known.get(id) ?? [])
-  const selectAll = async () => {
-    setReading(true)
-    try {
-      const all = await readAll(query)
-      setOthers(all)
-      onSelect(new Set(all.map(({ id }) => id)))
-    } finally {
-      setReading(false)
-    }
-  }
-  const close = () => setAction(undefined)
-  const finish = () => {
-    close()
+  const filter = filterOf(query)
+  const selection: Selection = matching ?? { kind: "picked", keys: rows.filter(({ id }) => selected.has(id)) }
+  const selectAll = () =>
+    void submit(async () => {
+      if (filter === undefined) return
+      const { selected: count } = await call("GET", "/admin-ui/admin/bulk-key-changes/selection", { query: filter })
+      setMatching({ kind: "matching", filter, count })
+    })
+  const clear = () => {
+    setMatching(undefined)
     onSelect(new Set())
   }
   return (
     <Group gap={8} role="toolbar" aria-label="Selected keys">
-      <strong>{countText(keys.length)} selected</strong>
-      {hasMore && (
-        <Button variant="subtle" loading={isReading} onClick={() => void selectAll()}>
+      <strong>
+        {matching !== undefined && "all "}
+        {countText(countOf(selection))} {matching === undefined ? "selected" : "that match"}
+      </strong>
+      {hasMore && matching === undefined && filter !== undefined && (
+        <Button variant="subtle" loading={isBusy} onClick={selectAll}>
           Select all that match
         </Button>
       )}
@@ -75,19 +61,32 @@ export const BulkBar = ({ hasMore, onSelect, query, rows, selected }: Props) => 
             {one.label}
           </Button>
         ))}
-      {mayRotate && (
-        <Button variant="default" onClick={() => setAction("rotate")}>
+      {mayRotate && countOf(selection) <= mostRead && (
+        <Button
+          variant="default"
+          loading={isBusy}
+          onClick={() => void submit(async () => setRotated(await keysOf(selection)))}
+        >
           Rotate
         </Button>
       )}
-      <Button variant="subtle" color="gray" onClick={() => onSelect(new Set())}>
+      <Button variant="subtle" color="gray" onClick={clear}>
         Clear
       </Button>
-      {action === "rotate" ? (
-        <BulkRotate keys={keys} onClose={close} onDone={finish} />
-      ) : action !== undefined ? (
-        <BulkDialog action={action} keys={keys} onClose={close} onDone={finish} />
-      ) : null}
+      {error !== null && <ErrorNote error={error} />}
+      {rotated !== undefined && (
+        <BulkRotate
+          keys={rotated}
+          onClose={() => setRotated(undefined)}
+          onDone={() => {
+            setRotated(undefined)
+            clear()
+          }}
+        />
+      )}
+      {action !== undefined && (
+        <BulkDialog action={action} selection={selection} onClose={() => setAction(undefined)} />
+      )}
     </Group>
   )
 }

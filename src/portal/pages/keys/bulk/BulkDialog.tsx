@@ -1,0 +1,72 @@
+import { useNavigate } from "@tanstack/react-router"
+import { useState } from "react"
+import { useApiWrite } from "../../../api/queries.ts"
+import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { countText } from "../../../shared/words/format.ts"
+import { changesPath } from "../changes/bulkChange.tsx"
+import type { Key } from "../words/key.ts"
+import type { BulkAction, BulkInput } from "./bulkActions.tsx"
+import { countOf, type Selection } from "./selection.ts"
+
+interface Props {
+  readonly action: BulkAction
+  readonly selection: Selection
+  readonly onClose: () => void
+}
+
+const nothing: BulkInput = { add: [], remove: [], project: null }
+
+/** Begins a change of many keys. Its page shows how far it is, also after the browser was closed. */
+export const BulkDialog = ({ action, onClose, selection }: Props) => {
+  const [input, setInput] = useState(nothing)
+  const begin = useApiWrite("POST", changesPath, [changesPath])
+  const navigate = useNavigate()
+  const count = countOf(selection)
+  const which = selection.kind === "picked" ? { ids: selection.keys.map(({ id }) => id) } : { filter: selection.filter }
+  return (
+    <ChangeDialog
+      title={`${action.label} ${countText(count)} ${count === 1 ? "key" : "keys"}`}
+      action={`${action.label} ${countText(count)}`}
+      isBusy={begin.isPending}
+      isDisabled={!action.isReady(input)}
+      error={begin.error}
+      onClose={onClose}
+      onConfirm={() =>
+        begin.mutate(
+          { body: { ...action.bodyOf(input), ...which } },
+          { onSuccess: ({ id }) => void navigate({ to: "/keys/changes/$id", params: { id } }) }
+        )
+      }
+    >
+      <p>{action.sentence}</p>
+      {action.form?.(input, (change) => setInput((before) => ({ ...before, ...change })))}
+      {selection.kind === "picked" ? (
+        <KeyList keys={selection.keys} />
+      ) : (
+        <p>
+          {Object.keys(selection.filter).length === 0
+            ? "All keys of this installation."
+            : `All keys with ${Object.entries(selection.filter)
+                .map(([name, value]) => `${name} ${value}`)
+                .join(", ")}.`}{" "}
+          They are chosen when the change begins.
+        </p>
+      )}
+    </ChangeDialog>
+  )
+}
+
+const mostShown = 8
+
+/** Whom it concerns. */
+export const KeyList = ({ keys }: { readonly keys: ReadonlyArray<Key> }) => (
+  <p>
+    {keys.slice(0, mostShown).map((key, place) => (
+      <span key={key.id}>
+        {place > 0 && ", "}
+        <bdi>{key.name ?? key.key_prefix}</bdi>
+      </span>
+    ))}
+    {keys.length > mostShown && ` and ${countText(keys.length - mostShown)} more`}
+  </p>
+)

@@ -1,0 +1,116 @@
+import { Progress } from "@mantine/core"
+import { getRouteApi, Link } from "@tanstack/react-router"
+import { addressOf } from "../../../api/control.ts"
+import { useApi } from "../../../api/queries.ts"
+import { PageHeader } from "../../../shared/page/PageHeader.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { CopyAs } from "../../../shared/words/CopyAs.tsx"
+import { Facts } from "../../../shared/words/Facts.tsx"
+import { countText } from "../../../shared/words/format.ts"
+import { StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import styles from "./BulkChange.module.css"
+import { BulkChangeActions } from "./BulkChangeActions.tsx"
+import { type BulkChange, changePath, meaningOf, sentenceOf } from "./bulkChange.tsx"
+
+const route = getRouteApi("/operators/keys/changes/$id")
+
+const untilEnd = ({ state }: Pick<BulkChange, "state">): number | undefined => (state === "running" ? 1_000 : undefined)
+
+/** How far a change of many keys is, what could not be changed, and the way back. */
+const BulkChangePage = () => {
+  const { id } = route.useParams()
+  const known = useApi(changePath, { params: { id } }, { refreshAfter: untilEnd })
+  const change = known.data
+  const keys = change?.keys
+  const text = (count: number | undefined) => (count === undefined ? undefined : countText(count))
+  return (
+    <>
+      <PageHeader
+        title="Change of many keys"
+        beside={change !== undefined && <StatusWord meaning={meaningOf(change)}>{change.state}</StatusWord>}
+        lead={change !== undefined && <bdi>{sentenceOf(change)}.</bdi>}
+        actions={
+          <>
+            {change !== undefined && <BulkChangeActions change={change} />}
+            <CopyAs address={addressOf(changePath, { params: { id } })} />
+          </>
+        }
+      />
+      {keys !== undefined && (
+        <Progress
+          className={styles.progress ?? ""}
+          value={((keys.selected - keys.waiting) / Math.max(1, keys.selected)) * 100}
+          aria-label="Keys that are done"
+        />
+      )}
+      <Tiles>
+        <Tile label="Selected" value={text(keys?.selected)} detail="when the change began" />
+        <Tile label="Changed" value={text(keys?.changed)} detail="each has an audit event" />
+        <Tile label="Unchanged" value={text(keys?.unchanged)} detail="so already, or revoked" />
+        <Tile label="Failed" value={text(keys?.failed)} detail="the reasons are below" />
+        <Tile label="Waiting" value={text(keys?.waiting)} detail={change?.stop_reason ?? "still to come"} />
+      </Tiles>
+      <div className={styles.panels}>
+        <Panel
+          title="Keys that could not be changed"
+          query={known}
+          height={120}
+          empty={change?.failures.length === 0 ? <p>None.</p> : undefined}
+        >
+          <ul className={styles.failures}>
+            {change?.failures.map(({ key_id, key_name, key_prefix, message }) => (
+              <li key={key_id}>
+                <Link to="/keys/$id" params={{ id: key_id }}>
+                  <bdi>{key_name ?? key_prefix ?? key_id}</bdi>
+                </Link>{" "}
+                <bdi>{message}</bdi>
+              </li>
+            ))}
+          </ul>
+          {keys !== undefined && keys.failed > (change?.failures.length ?? 0) && (
+            <p>These are the first {countText(change?.failures.length ?? 0)}.</p>
+          )}
+        </Panel>
+        <Panel title="What it is" query={known} height={120}>
+          {change !== undefined && (
+            <Facts
+              facts={[
+                ["Begun", <When key="begun" at={change.created_at} />],
+                ["Ended", <When key="ended" at={change.ended_at} absent="not yet" />],
+                ...(change.project_id === null
+                  ? []
+                  : [["Project", <ToProject key="project" id={change.project_id} />] as const]),
+                ...(change.undoes === null ? [] : [["Undoes", <ToChange key="undoes" id={change.undoes} />] as const]),
+                ...(change.undone_by === null
+                  ? []
+                  : [["Undone by", <ToChange key="undone" id={change.undone_by} />] as const]),
+                [
+                  "Audit",
+                  <Link key="audit" to="/audit" search={{ span: "all", target_type: "bulk_key_change", target_id: id }}>
+                    its event
+                  </Link>
+                ]
+              ]}
+            />
+          )}
+        </Panel>
+      </div>
+    </>
+  )
+}
+
+const ToChange = ({ id }: { readonly id: string }) => (
+  <Link to="/keys/changes/$id" params={{ id }}>
+    another change
+  </Link>
+)
+
+const ToProject = ({ id }: { readonly id: string }) => (
+  <Link to="/projects/$id" params={{ id }}>
+    to this one
+  </Link>
+)
+
+export default BulkChangePage

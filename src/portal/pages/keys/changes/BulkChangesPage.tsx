@@ -1,0 +1,67 @@
+import { Link, useNavigate } from "@tanstack/react-router"
+import { addressOf } from "../../../api/control.ts"
+import { useApiList } from "../../../api/queries.ts"
+import { Empty } from "../../../shared/page/Empty.tsx"
+import { PageHeader } from "../../../shared/page/PageHeader.tsx"
+import { Panel } from "../../../shared/page/Panel.tsx"
+import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
+import { Count } from "../../../shared/words/Amounts.tsx"
+import { CopyAs } from "../../../shared/words/CopyAs.tsx"
+import { StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { When } from "../../../shared/words/When.tsx"
+import { type BulkChange, changesPath, meaningOf, sentenceOf } from "./bulkChange.tsx"
+
+const refreshMs = 5_000
+
+const columns: ReadonlyArray<Column<BulkChange>> = [
+  {
+    id: "what",
+    header: "What",
+    cell: (change) => (
+      <Link to="/keys/changes/$id" params={{ id: change.id }}>
+        <bdi>{sentenceOf(change)}</bdi>
+      </Link>
+    )
+  },
+  {
+    id: "state",
+    header: "State",
+    main: true,
+    cell: (change) => <StatusWord meaning={meaningOf(change)}>{change.state}</StatusWord>
+  },
+  { id: "changed", header: "Changed", numeric: true, main: true, cell: ({ keys }) => <Count of={keys.changed} /> },
+  { id: "unchanged", header: "Unchanged", numeric: true, cell: ({ keys }) => <Count of={keys.unchanged} /> },
+  { id: "failed", header: "Failed", numeric: true, main: true, cell: ({ keys }) => <Count of={keys.failed} /> },
+  { id: "waiting", header: "Waiting", numeric: true, cell: ({ keys }) => <Count of={keys.waiting} /> },
+  { id: "begun", header: "Begun", cell: ({ created_at }) => <When at={created_at} /> },
+  { id: "ended", header: "Ended", hidden: true, cell: ({ ended_at }) => <When at={ended_at} absent="not yet" /> }
+]
+
+/** The changes of many keys, the newest first. */
+const BulkChangesPage = () => {
+  const list = useApiList(changesPath, {}, { refreshMs })
+  const navigate = useNavigate()
+  return (
+    <>
+      <PageHeader
+        title="Changes of many keys"
+        lead="Each goes on by itself, and is kept for 30 days."
+        actions={<CopyAs address={addressOf(changesPath, {})} />}
+      />
+      <Panel query={list.query} height={240} flush>
+        <DataTable
+          name="bulk-key-changes"
+          label="Changes of many keys"
+          columns={columns}
+          rows={list.rows}
+          rowId={({ id }) => id}
+          onOpen={({ id }) => void navigate({ to: "/keys/changes/$id", params: { id } })}
+          list={list}
+          empty={<Empty>Nobody has changed many keys at once yet. Select some in the list of keys.</Empty>}
+        />
+      </Panel>
+    </>
+  )
+}
+
+export default BulkChangesPage
