@@ -21,7 +21,8 @@ export const textSearch =
   <const Names extends ReadonlyArray<string>>(...names: Names) =>
   (search: Readonly<Record<string, unknown>>): { readonly [Name in Names[number] | "open"]?: string } => {
     const found: { [Name in Names[number] | "open"]?: string } = {}
-    for (const name of [...names, "open"] as ReadonlyArray<Names[number] | "open">) {
+    const all: ReadonlyArray<Names[number] | "open"> = [...names, "open"]
+    for (const name of all) {
       const value = search[name]
       // the router reads `?q=5` as a number
       if ((typeof value === "string" && value !== "") || typeof value === "number" || typeof value === "boolean")

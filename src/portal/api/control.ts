@@ -53,7 +53,7 @@ export const call = async <M extends Method, P extends PathOf<M>>(
   options: Options = {}
 ): Promise<ResponseOf<M, P>> => bodyOf(await respond(method, path, request, options))
 
-/** Calls an endpoint with a body that a person wrote. The server says what is wrong with it. */
+/** Calls an endpoint with a body that a person wrote or the server suggests. The server says what is wrong with it. */
 export const callWith = async <M extends Method, P extends PathOf<M>>(
   method: M,
   path: P,

@@ -13,6 +13,8 @@ interface Shared {
   readonly mine: string
   /** A secret that only the second one changes. */
   readonly secret?: string
+  /** What else may fail. */
+  readonly fails?: RegExp
 }
 
 const memberOf = (json: unknown, name: string): unknown =>
@@ -20,9 +22,10 @@ const memberOf = (json: unknown, name: string): unknown =>
 
 /** Two people change it at once in the portal: the second one sees both versions, and applies the own one. */
 const changeAtOnce = async (portal: Portal, address: string, shared: Shared) => {
-  const { field, form, mine, path, secret, theirs } = shared
+  const { fails, field, form, mine, path, secret, theirs } = shared
   const { axe, page, problems } = await portal.open(address)
   problems.expect(/^409 PATCH /)
+  if (fails !== undefined) problems.expect(fails)
   await form(page)
   await page.getByLabel(field, { exact: true }).fill(mine)
   if (secret !== undefined) await page.getByLabel(secret, { exact: true }).fill("my-secret")
@@ -171,5 +174,35 @@ describePortal("What two people change at once", (portal) => {
       mine: "1234"
     })
     assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "timeout_ms"), 1234)
+  })
+
+  it("are all routes, of which the other one has changed one", async () => {
+    const { both } = await changeAtOnce(portal, "/routes", {
+      path: "/family-b-routes/models/config",
+      form: edit("Change all routes"),
+      field: "timeout_ms",
+      theirs: 4321,
+      mine: "1234"
+    })
+    assert.match(both, /4321: [\w, -]*models/)
+    for (const family of ["family-a-routes", "family-b-routes"]) {
+      const routes = await portal.gateway.operate("GET", `/${family}`)
+      assert(Array.isArray(routes))
+      assert.deepStrictEqual([...new Set(routes.map((route) => memberOf(route, "timeout_ms")))], [1234])
+    }
+  })
+
+  it("is the connection to the studio, which was not stored before", async () => {
+    const path = "/studio/connection"
+    await changeAtOnce(portal, "/studio", {
+      path,
+      form: edit("Change"),
+      field: "base_url",
+      theirs: "https://theirs.example",
+      mine: "https://mine.example",
+      secret: "token",
+      fails: /^502 GET .*studio\/services/
+    })
+    assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "base_url"), "https://mine.example")
   })
 })

@@ -1,14 +1,4 @@
-import {
-  Checkbox,
-  Group,
-  NumberInput,
-  PasswordInput,
-  SegmentedControl,
-  Stack,
-  Switch,
-  Textarea,
-  TextInput
-} from "@mantine/core"
+import { Checkbox, Group, NumberInput, PasswordInput, Stack, Switch, Textarea, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import type { BodyOf } from "../../api/Endpoints.ts"
@@ -17,6 +7,7 @@ import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
 import { JsonEditor } from "../../shared/editor/JsonEditor.tsx"
+import { Segments } from "../../shared/page/Segments.tsx"
 import { CoverageSentence } from "./Coverage.tsx"
 import { failureSentences, type Guardrail } from "./words/words.tsx"
 
@@ -79,11 +70,18 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
   const runtimeConfig = objectOf(config)
   const set = (part: Partial<Fields>) => setFields((before) => ({ ...before, ...part }))
 
+  // the API cannot take a number back: an empty field leaves it as it is
+  const { timeout_ms, window_chars, ...changed } = changedOf(first, {
+    ...fields,
+    runtime_config: runtimeConfig ?? first.runtime_config
+  })
   const patch: Patch = {
-    ...changedOf(first, { ...fields, runtime_config: runtimeConfig ?? first.runtime_config }),
+    ...changed,
+    ...(typeof timeout_ms === "number" && { timeout_ms }),
+    ...(typeof window_chars === "number" && { window_chars }),
     ...(token !== "" && { bearer_token: token }),
     ...(isTokenCleared && token === "" && { bearer_token: null })
-  } as Patch
+  }
   const shown = { ...patch, ...("bearer_token" in patch && { bearer_token: token === "" ? "cleared" : "a new one" }) }
 
   const save = () => {
@@ -195,7 +193,7 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
           </Group>
         </Checkbox.Group>
         <Stack gap={3}>
-          <SegmentedControl
+          <Segments
             aria-label="failure_policy"
             data={[...policies]}
             value={fields.failure_policy}
@@ -213,13 +211,13 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
             <NumberInput
               label="timeout_ms"
               value={fields.timeout_ms ?? ""}
-              placeholder="as the server sets it"
+              placeholder={`${first.timeout_ms ?? "as the server sets it"}`}
               onChange={(value) => set({ timeout_ms: numberOf(value) })}
               error={errorAt(error, "timeout_ms")}
             />
             <Stack gap={2}>
               <span>stream_mode</span>
-              <SegmentedControl
+              <Segments
                 aria-label="stream_mode"
                 data={["buffer", "window"]}
                 value={fields.stream_mode}
@@ -230,6 +228,7 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
               <NumberInput
                 label="window_chars"
                 value={fields.window_chars ?? ""}
+                placeholder={`${first.window_chars ?? "as the server sets it"}`}
                 onChange={(value) => set({ window_chars: numberOf(value) })}
                 error={errorAt(error, "window_chars")}
               />

@@ -3,7 +3,7 @@ import { useState } from "react"
 import { call } from "../../api/control.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
-import { limitNames, modes, type Route, type RoutePatch } from "./route.ts"
+import { families, limitNames, modes, type Route, type RoutePatch } from "./route.ts"
 
 type Limits = { readonly [Name in (typeof limitNames)[number]]: number | null }
 
@@ -21,7 +21,9 @@ export const AllRoutesForm = ({
     max_request_body_bytes: null,
     max_response_body_bytes: null
   })
-  const { ask, dialog } = useConfirm()
+  // the page behind the form goes on to follow what others change
+  const [base] = useState(() => ({ updated_at: latestOf(routes), routes }))
+  const { ask, dialog } = useConfirm<AllRoutes>()
   const chosen = modes.find((one) => one === mode)
   const patch: RoutePatch = {
     ...(chosen !== undefined && { mode: chosen }),
@@ -29,9 +31,6 @@ export const AllRoutesForm = ({
     ...(limits.max_response_body_bytes !== null && { limits_streams: false })
   }
   const names = Object.keys(patch)
-  const differing = routes.filter((route) =>
-    names.some((name) => Reflect.get(route, name) !== Reflect.get(patch, name))
-  )
   return (
     <>
       <FormDrawer
@@ -44,22 +43,9 @@ export const AllRoutesForm = ({
           ask({
             title: "Change all routes",
             action: "Change",
-            body: (
-              <>
-                <ul>
-                  {names.map((name) => (
-                    <li key={name}>
-                      <code>{name}</code> {String(Reflect.get(patch, name))}
-                    </li>
-                  ))}
-                </ul>
-                <p>
-                  {differing.length} of {routes.length} routes change:{" "}
-                  <code>{differing.map(({ route_id }) => route_id).join(", ")}</code>
-                </p>
-              </>
-            ),
-            run: () => call("PATCH", "/admin-ui/admin/routes/config", { body: patch }),
+            guard: { base, reread, fieldsOf: (all) => valuesOf(all, names), changes: { ...patch } },
+            run: ({ updated_at }) =>
+              call("PATCH", "/admin-ui/admin/routes/config", { body: { ...patch, expected_updated_at: updated_at } }),
             done: "All routes are changed.",
             audit: { type: "family_a_route", id: "" },
             onDone: onClose
@@ -92,3 +78,30 @@ export const AllRoutesForm = ({
     </>
   )
 }
+
+interface AllRoutes {
+  /** The latest of all routes. */
+  readonly updated_at: string
+  readonly routes: ReadonlyArray<Route>
+}
+
+const latestOf = (routes: ReadonlyArray<Route>): string =>
+  routes.map(({ updated_at }) => updated_at).reduce((a, b) => (a > b ? a : b), "")
+
+const reread = async (): Promise<AllRoutes> => {
+  const read = await Promise.all(
+    Object.values(families).map(({ group }) => call("GET", `/admin-ui/admin/${group}`, {}))
+  )
+  const routes = read.flat()
+  return { updated_at: latestOf(routes), routes }
+}
+
+/** The value that all routes have, or each value with its routes. */
+const valuesOf = ({ routes }: AllRoutes, names: ReadonlyArray<string>) =>
+  Object.fromEntries(
+    names.map((name) => {
+      const byValue = [...Map.groupBy(routes, (route) => Reflect.get(route, name))]
+      const texts = byValue.map(([value, some]) => `${value}: ${some.map(({ route_id }) => route_id).join(", ")}`)
+      return [name, byValue.length === 1 ? byValue[0]?.[0] : texts.join("; ")]
+    })
+  )

@@ -11,7 +11,6 @@ import { useSubmit } from "../../shared/change/useSubmit.ts"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
@@ -30,7 +29,7 @@ export const Connection = ({ query }: { readonly query: UseQueryResult<StudioCon
   const mayChange = useAllowed("settings:update")
   const [isOpen, setOpen] = useState(false)
   const { error, isBusy, result, submit } = useSubmit<ResponseOf<"POST", "/admin-ui/admin/studio/connection/test">>()
-  const { ask, dialog } = useConfirm()
+  const { ask, dialog } = useConfirm<StudioConnection>()
   const connection = query.data
   return (
     <Panel
@@ -108,30 +107,27 @@ const ConnectionForm = ({
   readonly connection: StudioConnection
   readonly onClose: () => void
 }) => {
-  const [url, setUrl] = useState(connection.base_url ?? "")
+  // the page behind the form goes on to follow what others change
+  const [base] = useState(connection)
+  const [url, setUrl] = useState(base.base_url ?? "")
   const [token, setToken] = useState("")
-  const { ask, dialog } = useConfirm()
-  const isMoved = url !== (connection.base_url ?? "")
+  const { ask, dialog } = useConfirm<StudioConnection>()
+  const isMoved = url !== (base.base_url ?? "")
   const body = { ...(isMoved && { base_url: url }), ...(token !== "" && { token }) }
   const save = () =>
     ask({
       title: "Change the connection to the studio",
       action: "Change",
-      body: (
-        <>
-          <FieldDiff
-            before={{ base_url: connection.base_url, token: connection.token_configured ? "configured" : "missing" }}
-            after={{
-              base_url: url,
-              token: token === "" ? (connection.token_configured ? "configured" : "missing") : "a new one"
-            }}
-          />
-          {isMoved && token === "" && connection.token_configured && (
-            <p>A stored token belongs to its address: on another scheme, host or port it is removed.</p>
-          )}
-        </>
+      guard: {
+        base,
+        reread: () => call("GET", path, {}),
+        fieldsOf: ({ base_url, token_configured }) => ({ base_url, token: token_configured ? "configured" : null }),
+        changes: { ...(isMoved && { base_url: url }), ...(token !== "" && { token: "a new one" }) }
+      },
+      body: isMoved && token === "" && base.token_configured && (
+        <p>A stored token belongs to its address: on another scheme, host or port it is removed.</p>
       ),
-      run: () => call("PATCH", path, { body }),
+      run: ({ updated_at }) => call("PATCH", path, { body: { ...body, expected_updated_at: updated_at } }),
       done: "The connection is changed.",
       audit: { type: "studio_connection", id: "" },
       onDone: onClose

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
-import { call } from "../../api/control.ts"
-import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { callWith } from "../../api/control.ts"
+import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
@@ -13,7 +13,6 @@ import { StatusWord } from "../../shared/words/StatusWord.tsx"
 
 type StudioService = ResponseOf<"GET", "/admin-ui/admin/studio/services">[number]
 type Registered = ResponseOf<"GET", "/admin-ui/admin/services">[number]
-type ImportRequest = BodyOf<"POST", "/admin-ui/admin/services/import">
 interface Row extends StudioService {
   /** The service that was imported from it. */
   readonly imported: Registered | undefined
@@ -60,7 +59,7 @@ export const StudioServices = ({ isConnected }: { readonly isConnected: boolean 
       ),
       run: async () => {
         for (const { import_request } of chosen) {
-          await call("POST", "/admin-ui/admin/services/import", { body: import_request as ImportRequest })
+          await callWith("POST", "/admin-ui/admin/services/import", import_request)
         }
       },
       done: `${chosen.length} services are imported. Give each its credential, then enable it.`,

@@ -5,28 +5,39 @@ import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { readSettings, type Settings, type SettingsPatch, saveSettings } from "./passthroughSettings.ts"
 
-const choices = {
-  ui_exposure: ["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"],
-  admin_api_exposure: ["disabled", "operator_only", "explicitly_exposed"],
-  guardrails: ["refuse", "skip"],
-  body_policies: ["refuse", "skip"],
-  ownership: ["project", "key", "shared"]
-} as const
-
-const help = {
-  ui_exposure: "Who may see the upstream’s UI through the proxy listener.",
-  admin_api_exposure: "Who may call the upstream’s administration.",
-  guardrails: "What happens to keys with guardrails, which cannot check these requests.",
-  body_policies: "What happens to keys whose policy depends on bodies, which are not read.",
-  ownership: "Which keys may use the files, batches and responses that a key created."
-} as const
+const choices = [
+  {
+    name: "ui_exposure",
+    values: ["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"],
+    help: "Who may see the upstream’s UI through the proxy listener."
+  },
+  {
+    name: "admin_api_exposure",
+    values: ["disabled", "operator_only", "explicitly_exposed"],
+    help: "Who may call the upstream’s administration."
+  },
+  {
+    name: "guardrails",
+    values: ["refuse", "skip"],
+    help: "What happens to keys with guardrails, which cannot check these requests."
+  },
+  {
+    name: "body_policies",
+    values: ["refuse", "skip"],
+    help: "What happens to keys whose policy depends on bodies, which are not read."
+  },
+  {
+    name: "ownership",
+    values: ["project", "key", "shared"],
+    help: "Which keys may use the files, batches and responses that a key created."
+  }
+] as const
 
 const fieldsOf = ({ updated_at: _, ...fields }: Settings) => fields
 
 const part = (fields: SettingsPatch, names: ReadonlyArray<string>): SettingsPatch =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name)))
 
-type Choice = keyof typeof choices
 const numbers = ["timeout_ms", "max_request_body_bytes", "max_response_body_bytes"] as const
 
 export const PassthroughForm = ({
@@ -82,12 +93,12 @@ export const PassthroughForm = ({
           value={[...fields.allowed_methods]}
           onChange={(allowed_methods) => set({ allowed_methods })}
         />
-        {(Object.keys(choices) as ReadonlyArray<Choice>).map((name) => (
+        {choices.map(({ help, name, values }) => (
           <Select
             key={name}
             label={name}
-            description={help[name]}
-            data={[...new Set([...choices[name], fields[name]])]}
+            description={help}
+            data={[...new Set([...values, fields[name]])]}
             value={fields[name]}
             allowDeselect={false}
             onChange={(value) => value !== null && set({ [name]: value })}

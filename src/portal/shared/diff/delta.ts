@@ -10,7 +10,8 @@ export interface DiffLine {
 
 /** Objects in lists are told apart by what people know them by. */
 const identityOf = (item: object, place?: number): string => {
-  const { id, model, name, route } = { ...item } as Readonly<Record<string, unknown>>
+  const members: Readonly<Record<string, unknown>> = { ...item }
+  const { id, model, name, route } = members
   const known = [id, name, model, route].find((value) => typeof value === "string")
   return typeof known === "string" ? known : `#${place ?? 0}`
 }
