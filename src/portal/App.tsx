@@ -1,6 +1,6 @@
 import { MantineProvider } from "@mantine/core"
 import { Notifications } from "@mantine/notifications"
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
+import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
 import { setNonce } from "get-nonce"
 import "@mantine/core/styles.css"
@@ -16,6 +16,9 @@ import { theme, variables } from "./theme/theme.ts"
 
 // Dialogs stop the page behind them from scrolling with a style that a library of Mantine adds.
 if (nonce !== undefined) setNonce(nonce)
+
+// A page has a dozen answers at about the same time, and draws them together.
+notifyManager.setScheduler((tell) => (document.hidden ? window.setTimeout(tell) : requestAnimationFrame(tell)))
 
 const queries = new QueryClient({
   defaultOptions: {

@@ -1,38 +1,88 @@
+import { dirname, join } from "node:path"
 import type { Plugin } from "vite"
 
-/** The element of the page that names the files of the application. */
+/** The element of the page that names the files. */
 const place = /(<script type="application\/json" id="application">)[^<]*(?=<)/
 
+/** A route in a file of routes: its layout, its path, and the module of its page. */
+const route = /getParentRoute: \(\) => (\w+),\s*path: "([^"]*)"[\s\S]*?import\("([^"]+)"\)/g
+const routesFile = /\/portal\/pages\/[^/]+\/routes\.ts$/
+/** A page that has a chart draws it as soon as it is there. */
+const charts = /\/shared\/charts\//
+const layoutPaths: Readonly<Record<string, string>> = { operatorLayout: "", holderLayout: "/my" }
+
+/** What the page of the portal is told: the place of each file, and which of them the application and a page consist of. */
+interface Told {
+  readonly files: ReadonlyArray<string>
+  readonly application: ReadonlyArray<number>
+  /** By its path, such as `/keys/$id`. */
+  readonly pages: Readonly<Record<string, ReadonlyArray<number>>>
+}
+
 /**
- * Names the files that the application consists of, so that the page of somebody who is signed in asks for all of them at
- * once. The sign-in page does without them.
+ * Names the files that the application and each of its pages consist of, so that the page of somebody who is signed in
+ * asks for all that it needs at once. The sign-in page does without them.
  */
 export const applicationFiles = (): Plugin => {
+  const modules = new Map<string, string>()
   let base = "/"
   return {
     name: "application-files",
     apply: "build",
+    enforce: "pre",
     configResolved: (config) => {
       base = config.base
+    },
+    transform: (code, id) => {
+      if (!routesFile.test(id)) return
+      for (const [, layout = "", path = "", page = ""] of code.matchAll(route)) {
+        const whole = `${layoutPaths[layout] ?? ""}/${path}`.replace(/\/+/g, "/").replace(/(.)\/$/, "$1")
+        modules.set(whole, join(dirname(id), page))
+      }
     },
     transformIndexHtml: {
       order: "post",
       handler: (html, { bundle = {} }) => {
-        const found = new Set<string>()
-        const collect = (name: string) => {
-          const chunk = bundle[name]
-          if (chunk?.type !== "chunk" || found.has(name)) return
-          found.add(name)
-          for (const css of chunk.viteMetadata?.importedCss ?? []) found.add(css)
-          for (const imported of chunk.imports) collect(imported)
+        const chunkOf = (name: string) => {
+          const file = bundle[name]
+          return file?.type === "chunk" ? file : undefined
         }
-        const app = Object.values(bundle).find(
-          (file) => file.type === "chunk" && file.facadeModuleId?.endsWith("/portal/App.tsx") === true
-        )
-        if (app === undefined) throw new Error("The build has no application")
-        collect(app.fileName)
-        const addresses = [...found].map((name) => base + name).filter((address) => !html.includes(address))
-        return html.replace(place, (_, start: string) => start + JSON.stringify(addresses))
+        const filesOf = (module: string, known: ReadonlySet<string>): ReadonlySet<string> => {
+          const found = new Set<string>()
+          const drawings = new Set<string>()
+          const collect = (name: string) => {
+            const chunk = chunkOf(name)
+            if (chunk === undefined || found.has(name) || known.has(name)) return
+            found.add(name)
+            for (const css of chunk.viteMetadata?.importedCss ?? []) if (!known.has(css)) found.add(css)
+            for (const imported of chunk.imports) collect(imported)
+            for (const later of chunk.dynamicImports)
+              if (charts.test(chunkOf(later)?.facadeModuleId ?? "")) drawings.add(later)
+          }
+          const first = Object.keys(bundle).find((name) => chunkOf(name)?.facadeModuleId?.endsWith(module) === true)
+          if (first === undefined) throw new Error(`The build has no file of ${module}`)
+          collect(first)
+          // last of all, because the page is there without them
+          for (const drawing of drawings) collect(drawing)
+          return found
+        }
+        const inHtml = new Set(Object.keys(bundle).filter((name) => html.includes(base + name)))
+        const application = filesOf("/portal/App.tsx", inHtml)
+        const known = new Set([...inHtml, ...application])
+        const pages = [...modules].map(([path, module]) => [path, filesOf(module, known)] as const)
+        const all = [...new Set([...application, ...pages.flatMap(([, files]) => [...files])])]
+        const places = (files: ReadonlySet<string>) => [...files].map((name) => all.indexOf(name))
+        const told: Told = {
+          files: all.map((name) => base + name),
+          application: places(application),
+          // a path with a parameter comes after those that it would match too
+          pages: Object.fromEntries(
+            pages
+              .toSorted(([a], [b]) => a.split("$").length - b.split("$").length)
+              .map(([path, files]) => [path, places(files)])
+          )
+        }
+        return html.replace(place, (_, start: string) => start + JSON.stringify(told))
       }
     }
   }

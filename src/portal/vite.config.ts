@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url"
 import react from "@vitejs/plugin-react"
 import { defineConfig } from "vite"
 import { applicationFiles } from "./ApplicationFiles.ts"
+import { compileHints } from "./CompileHints.ts"
 import { compressedFiles } from "./CompressedFiles.ts"
 
 const root = fileURLToPath(new URL(".", import.meta.url))
@@ -12,7 +13,7 @@ const program = process.env["SVC_PORTAL_TARGET"] ?? "http://127.0.0.1:8081"
 export default defineConfig({
   root,
   base: "/admin-ui/",
-  plugins: [react(), applicationFiles(), compressedFiles()],
+  plugins: [react(), applicationFiles(), compileHints(), compressedFiles()],
   cacheDir: fileURLToPath(new URL("../../node_modules/.cache/portal", import.meta.url)),
   build: {
     outDir: fileURLToPath(new URL("../../dist/portal", import.meta.url)),
@@ -31,7 +32,7 @@ export default defineConfig({
             // A page would else load forty files of a kilobyte, each of which costs a round trip.
             {
               name: "parts",
-              test: /portal\/shared\/(?!editor|graph|diff\/DiffTree)/,
+              test: /portal\/shared\/(?!charts|editor|graph|diff\/DiffTree)/,
               minShareCount: 4,
               maxModuleSize: 20_000
             },

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { assert, beforeAll, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { eventuallyTrue } from "./EventuallyTrue.ts"
-import { describePortal, type OpenedPage, type Portal } from "./PortalBrowser.ts"
+import { describePortal, type OpenedPage, type Portal, type Programs } from "./PortalBrowser.ts"
 import { fill, type TypicalInstallation } from "./TypicalInstallation.ts"
 
 const shopTasks = fileURLToPath(new URL("oncall/ShopTasks.ts", import.meta.url))
@@ -15,7 +15,7 @@ const isWhole = process.env["SVC_TEST_PAGES"] === "all"
 /** Keeps a picture of each page in this directory. */
 const pictures = process.env["SVC_TEST_PICTURES"]
 
-const operatorPages = ({ group, keyId, letterId, projectId, requestId, taskId }: TypicalInstallation) => [
+const operatorPages = ({ changeId, group, keyId, letterId, projectId, requestId, taskId }: TypicalInstallation) => [
   ...["/", "/requests", `/requests/${requestId}`, "/usage", "/limits", "/limits/budgets", "/limits/requests"],
   ...[
     "/tasks/board",
@@ -27,6 +27,7 @@ const operatorPages = ({ group, keyId, letterId, projectId, requestId, taskId }:
   ],
   ...[`/dead-letters/${letterId}`, `/dead-letters/group?${group}`],
   ...["/keys", "/keys/new", `/keys/${keyId}`, `/keys/${keyId}?tab=policy`, "/projects", `/projects/${projectId}`],
+  ...["/keys/changes", `/keys/changes/${changeId}`],
   ...["/policies", "/policies/simulate", "/guardrails", "/guardrails/no-secrets"],
   ...["/models", "/routes", "/upstreams", "/services", "/studio"],
   ...["/audit", "/configuration", "/operators", "/settings", "/system"]
@@ -38,6 +39,7 @@ const nothing: TypicalInstallation = {
   projectId: "00000000-0000-4000-8000-000000000001",
   keyId: "00000000-0000-4000-8000-000000000002",
   holderKey: "",
+  changeId: "00000000-0000-4000-8000-000000000003",
   requestId: "none",
   taskId: "none",
   letterId: "none",
@@ -136,37 +138,42 @@ const testState = (
   }
 }
 
-describePortal(
-  "Every page of a typical installation",
-  (portal) => {
-    let installation: TypicalInstallation | undefined
-    const made = () => {
-      assert(installation !== undefined)
-      return installation
-    }
-    beforeAll(async () => {
-      installation = await fill(portal)
-    })
-    const operators = () => operatorPages(made())
-    const holder = { token: () => made().holderKey }
+const testTypical = (name: string, programs: Programs) =>
+  describePortal(
+    name,
+    (portal) => {
+      let installation: TypicalInstallation | undefined
+      const made = () => {
+        assert(installation !== undefined)
+        return installation
+      }
+      beforeAll(async () => {
+        installation = await fill(portal)
+      })
+      const operators = () => operatorPages(made())
+      const holder = { token: () => made().holderKey }
 
-    testState(portal, "operators", operators, viewsOf(["light", 1280], ["dark", 360]))
-    testState(portal, "holders", () => holderPages, viewsOf(["dark", 1280], ["light", 360]), holder)
+      testState(portal, "operators", operators, viewsOf(["light", 1280], ["dark", 360]))
+      testState(portal, "holders", () => holderPages, viewsOf(["dark", 1280], ["light", 360]), holder)
 
-    const failing = {
-      prepare: ({ answer }: OpenedPage) => answer(api, { status: 500, message: "The database is away." })
-    }
-    testState(portal, "operators, errors", () => someOf(operators()), viewsOf(["dark", 1280]), failing)
-    testState(portal, "holders, errors", () => someOf(holderPages), viewsOf(["light", 360]), { ...failing, ...holder })
+      const failing = {
+        prepare: ({ answer }: OpenedPage) => answer(api, { status: 500, message: "The database is away." })
+      }
+      testState(portal, "operators, errors", () => someOf(operators()), viewsOf(["dark", 1280]), failing)
+      const holderFailing = { ...failing, ...holder }
+      testState(portal, "holders, errors", () => someOf(holderPages), viewsOf(["light", 360]), holderFailing)
 
-    const slow = { isLoading: true, prepare: ({ answer }: OpenedPage) => answer(api, { delayMs: 5_000 }) }
-    testState(portal, "operators, slow", () => someOf(operators()), viewsOf(["light", 360]), slow)
+      const slow = { isLoading: true, prepare: ({ answer }: OpenedPage) => answer(api, { delayMs: 5_000 }) }
+      testState(portal, "operators, slow", () => someOf(operators()), viewsOf(["light", 360]), slow)
 
-    const forbidden = { token: () => portal.tokenWith("audit:read") }
-    testState(portal, "operators, forbidden", () => operators().slice(1), viewsOf(), forbidden)
-  },
-  { example: false, flags: ["--tasks", shopTasks] }
-)
+      const forbidden = { token: () => portal.tokenWith("audit:read") }
+      testState(portal, "operators, forbidden", () => operators().slice(1), viewsOf(), forbidden)
+    },
+    { tasks: shopTasks, ...programs }
+  )
+
+testTypical("Every page of a typical installation", {})
+if (isWhole) testTypical("Every page of a large installation of many processes", { isSplit: true })
 
 describePortal("Every page of an empty installation", (portal) => {
   const missing = { prepare: async ({ problems }: OpenedPage) => problems.expect(/^404 GET/) }

@@ -8,11 +8,13 @@ import * as RunningGateway from "../RunningGateway.ts"
 import type {} from "../servers.ts"
 import * as BuiltPortal from "./BuiltPortal.ts"
 import { PageProblems } from "./PageProblems.ts"
+import { signIn } from "./SignIn.ts"
+import * as SplitPrograms from "./SplitPrograms.ts"
 
 const executable = inject("chromium")
 
-/** Building the portal, and starting the program and the browser on a machine that is busy. */
-const startsWithinMs = 300_000
+/** Building the portal, and starting the programs and the browser on a machine that is busy; filling large stores. */
+const startsWithinMs = 900_000
 
 export interface View {
   /** An operator token or a gateway key. Default: the token with all scopes. `null`: nobody is signed in. */
@@ -70,13 +72,10 @@ export interface Portal {
  * Every test fails if a page of it has complained in the console, broken its policy, or got an error that was not asked
  * for (`answer`, `problems.expect`).
  */
-export const describePortal = (
-  name: string,
-  tests: (portal: Portal) => void,
-  options: Pick<RunningGateway.Options, "environment" | "example" | "flags"> = {}
-): void => {
-  describe.skipIf(executable === null)(name, () => {
-    const running = new RunningPortal({ example: true, ...options })
+export const describePortal = (name: string, tests: (portal: Portal) => void, options: Programs = {}): void => {
+  const isMissing = executable === null || (options.isSplit === true && !SplitPrograms.available)
+  describe.skipIf(isMissing)(name, () => {
+    const running = new RunningPortal({ example: options.tasks === undefined, ...options })
     beforeAll(async () => {
       await BuiltPortal.ensure()
       await running.start()
@@ -94,26 +93,32 @@ export const describePortal = (
   })
 }
 
+export interface Programs extends Pick<RunningGateway.Options, "environment" | "example" | "flags" | "tasks"> {
+  /** Each role is a process of its own, on real servers. It needs `tasks`. */
+  readonly isSplit?: boolean
+}
+
 class RunningPortal implements Portal {
   readonly adminToken = RunningGateway.newAdminToken()
   browser: Browser | undefined
-  readonly #options: RunningGateway.Options
+  readonly #options: Programs
   #scope = Scope.makeUnsafe()
   #gateway: RunningGateway.RunningGateway | undefined
   readonly #tokens = new Map<string, Promise<string>>()
   readonly #profiles = new Map<string, Promise<BrowserContext>>()
   #opened: Array<{ readonly close: () => Promise<void>; readonly problems: PageProblems }> = []
 
-  constructor(options: RunningGateway.Options) {
+  constructor(options: Programs) {
     this.#options = options
   }
 
   async start(): Promise<void> {
     const { adminToken } = this
-    this.#gateway = await RunningGateway.start({ adminToken, ...this.#options }).pipe(
-      Scope.provide(this.#scope),
-      Effect.runPromise
-    )
+    const { isSplit = false, tasks = "" } = this.#options
+    const started = isSplit
+      ? SplitPrograms.start({ adminToken, tasks })
+      : RunningGateway.start({ adminToken, ...this.#options })
+    this.#gateway = await started.pipe(Scope.provide(this.#scope), Effect.runPromise)
   }
 
   async stop(): Promise<void> {
@@ -196,20 +201,6 @@ const forget = async (page: Page, origin: string): Promise<void> => {
   const debuggerOf = await page.context().newCDPSession(page)
   await debuggerOf.send("Storage.clearDataForOrigin", { origin, storageTypes: "local_storage,session_storage" })
   await debuggerOf.detach()
-}
-
-type Cookies = Parameters<BrowserContext["addCookies"]>[0]
-
-/** Signs in as a program does, and returns the cookie for the browser. */
-const signIn = async (origin: string, token: string): Promise<Cookies> => {
-  const response = await fetch(`${origin}/admin-ui/session`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ token })
-  })
-  const [, name = "", value = ""] = /^([^=]+)=([^;]+)/.exec(response.headers.get("set-cookie") ?? "") ?? []
-  if (!response.ok || name === "") throw new Error(`signing in answered ${response.status}: ${await response.text()}`)
-  return [{ name, value, url: origin, httpOnly: true, sameSite: "Strict" }]
 }
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")

@@ -1,4 +1,3 @@
-import { Tooltip } from "@mantine/core"
 import { type LiveState, toggleLive, useLiveState } from "../api/live.ts"
 import styles from "./TopBar.module.css"
 
@@ -13,10 +12,15 @@ export const LiveIndicator = () => {
   const state = useLiveState()
   if (state === "off") return null
   return (
-    <Tooltip label={sentences[state]}>
-      <button type="button" className={styles.live} data-state={state} onClick={toggleLive} aria-live="polite">
-        {state}
-      </button>
-    </Tooltip>
+    <button
+      type="button"
+      className={styles.live}
+      data-state={state}
+      onClick={toggleLive}
+      aria-live="polite"
+      title={sentences[state]}
+    >
+      {state}
+    </button>
   )
 }

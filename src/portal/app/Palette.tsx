@@ -2,7 +2,7 @@ import { useDebouncedValue, useLocalStorage } from "@mantine/hooks"
 import { Spotlight, type SpotlightActionData } from "@mantine/spotlight"
 import { IconSearch } from "@tabler/icons-react"
 import { useNavigate } from "@tanstack/react-router"
-import { useState } from "react"
+import { useEffect, useRef, useState } from "react"
 import { useApi } from "../api/queries.ts"
 import { useSession } from "../api/session.ts"
 import { actionsFor } from "./actions.ts"
@@ -59,6 +59,14 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
       keywords: asked
     }))
   }
+  const search = useRef<HTMLInputElement>(null)
+  const isFound = results.length > 0
+  // The library chooses the first row as a person types. Nothing is chosen among rows that arrive later.
+  useEffect(() => {
+    const isChosen = document.querySelector("[role=dialog] [data-action][data-selected]") !== null
+    if (isFound && !isChosen)
+      search.current?.dispatchEvent(new KeyboardEvent("keydown", { code: "ArrowDown", bubbles: true }))
+  }, [isFound])
   const latest = {
     group: "Last used",
     actions: recent.map(({ label, to }) => action(`recent ${to}`, label, to))
@@ -81,8 +89,11 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
       nothingFound={<output>{nothing}</output>}
       scrollable
       maxHeight={420}
+      // while it fades out, it does not hear that it is called again
+      transitionProps={{ duration: 0 }}
       highlightQuery
       searchProps={{
+        ref: search,
         leftSection: <IconSearch size={16} />,
         placeholder: "Go to, find an id, do …",
         "aria-label": "Go to a page, find an id, or do something"

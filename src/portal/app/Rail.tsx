@@ -1,4 +1,4 @@
-import { ActionIcon, Tooltip, useMantineColorScheme } from "@mantine/core"
+import { ActionIcon, useMantineColorScheme } from "@mantine/core"
 import { useLocalStorage, useMediaQuery } from "@mantine/hooks"
 import { IconLayoutSidebarLeftCollapse, IconLayoutSidebarLeftExpand, IconMoon, IconSun } from "@tabler/icons-react"
 import { Link, useLocation } from "@tanstack/react-router"
@@ -34,18 +34,18 @@ export const Rail = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) 
             <ul aria-label={group.label}>
               {group.items.map(({ icon: Icon, label, letter, path }) => (
                 <li key={path}>
-                  <Tooltip label={isFolded ? `${label} · g ${letter}` : `g ${letter}`} position="right">
-                    <Link
-                      to={path}
-                      className={styles.link}
-                      activeOptions={exactly}
-                      aria-current={current?.path === path ? "page" : undefined}
-                      aria-label={label}
-                    >
-                      <Icon size={17} stroke={1.6} aria-hidden={true} />
-                      <span className={styles.words}>{label}</span>
-                    </Link>
-                  </Tooltip>
+                  <Link
+                    to={path}
+                    className={styles.link}
+                    activeOptions={exactly}
+                    aria-current={current?.path === path ? "page" : undefined}
+                    aria-label={label}
+                    // twenty tooltips of the library would take as long as the page
+                    title={isFolded ? `${label} · g ${letter}` : `g ${letter}`}
+                  >
+                    <Icon size={17} stroke={1.6} aria-hidden={true} />
+                    <span className={styles.words}>{label}</span>
+                  </Link>
                 </li>
               ))}
             </ul>
@@ -55,16 +55,15 @@ export const Rail = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) 
       <div className={styles.foot}>
         <SchemeSwitch />
         {isNarrow !== true && (
-          <Tooltip label={isFolded ? "Show the words" : "Show icons alone"} position="right">
-            <ActionIcon
-              variant="subtle"
-              color="gray"
-              onClick={() => setFolded(!isFolded)}
-              aria-label={isFolded ? "Show the words of the menu" : "Fold the menu"}
-            >
-              {isFolded ? <IconLayoutSidebarLeftExpand size={17} /> : <IconLayoutSidebarLeftCollapse size={17} />}
-            </ActionIcon>
-          </Tooltip>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            onClick={() => setFolded(!isFolded)}
+            title={isFolded ? "Show the words" : "Show icons alone"}
+            aria-label={isFolded ? "Show the words of the menu" : "Fold the menu"}
+          >
+            {isFolded ? <IconLayoutSidebarLeftExpand size={17} /> : <IconLayoutSidebarLeftCollapse size={17} />}
+          </ActionIcon>
         )}
       </div>
     </nav>
@@ -77,15 +76,14 @@ export const SchemeSwitch = () => {
   const next = colorScheme === "light" ? "dark" : colorScheme === "dark" ? "auto" : "light"
   const name = colorScheme === "auto" ? "as the system" : colorScheme
   return (
-    <Tooltip label={`Colours: ${name}`} position="right">
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        onClick={() => setColorScheme(next)}
-        aria-label={`Colours: ${name}. Change to ${next === "auto" ? "those of the system" : next}.`}
-      >
-        {colorScheme === "dark" ? <IconMoon size={17} /> : <IconSun size={17} />}
-      </ActionIcon>
-    </Tooltip>
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      onClick={() => setColorScheme(next)}
+      title={`Colours: ${name}`}
+      aria-label={`Colours: ${name}. Change to ${next === "auto" ? "those of the system" : next}.`}
+    >
+      {colorScheme === "dark" ? <IconMoon size={17} /> : <IconSun size={17} />}
+    </ActionIcon>
   )
 }

@@ -1,9 +1,10 @@
-import { ActionIcon, Button, Group, Popover, SegmentedControl, Select, Stack, TextInput } from "@mantine/core"
+import { ActionIcon, Button, Group, Popover, Select, Stack, TextInput } from "@mantine/core"
 import { useMediaQuery } from "@mantine/hooks"
 import { IconCalendar } from "@tabler/icons-react"
 import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useState } from "react"
 import { absoluteRange, type Range, ranges, useRange } from "../address/range.ts"
+import { Segments } from "../shared/page/Segments.tsx"
 import { clockText } from "../shared/words/format.ts"
 import styles from "./TopBar.module.css"
 
@@ -24,7 +25,7 @@ export const RangeControl = () => {
           onChange={(value) => value !== null && setRange(value)}
         />
       ) : (
-        <SegmentedControl aria-label="Range" data={names} value={range.text} onChange={setRange} />
+        <Segments aria-label="Range" data={names} value={range.text} onChange={setRange} />
       )}
       <CustomRange range={range} setRange={setRange} isNarrow={isNarrow === true} />
     </div>
@@ -67,7 +68,7 @@ const CustomRange = ({ isNarrow, range, setRange }: CustomProps) => {
               setOpen(false)
             }}
           />
-          <SegmentedControl
+          <Segments
             aria-label="Time zone"
             data={[
               { value: "local", label: "Local time" },

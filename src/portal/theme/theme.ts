@@ -56,7 +56,6 @@ export const theme = createTheme({
     Textarea: { defaultProps: { size: "xs" } },
     Checkbox: { defaultProps: { size: "xs" } },
     Switch: { defaultProps: { size: "sm" } },
-    SegmentedControl: { defaultProps: { size: "xs" } },
     Tooltip: { defaultProps: { openDelay: 350, withArrow: true, events: { hover: true, focus: true, touch: false } } },
     Modal: { defaultProps: { ...dialog, centered: true } },
     Drawer: { defaultProps: dialog },

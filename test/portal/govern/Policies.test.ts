@@ -2,25 +2,6 @@ import { assert, it } from "@effect/vitest"
 import { describePortal } from "../PortalBrowser.ts"
 
 describePortal("Policies", (portal) => {
-  it("are tried out by keyboard alone: the decision now and with a change, and whom it hits", async () => {
-    await portal.gateway.operate("POST", "/keys", { owner_type: "individual", name: "hit", team_id: "green" })
-    const { axe, page } = await portal.open("/policies/simulate?kind=team&scope=green")
-    await page.getByText("There is no such layer yet").waitFor()
-    await page.getByRole("combobox", { name: "Change a field" }).or(page.getByLabel("Change a field")).first().focus()
-    await page.keyboard.type("allowed_models")
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
-    await page.getByRole("textbox", { name: "allowed_models" }).or(page.getByLabel("allowed_models")).first().focus()
-    await page.keyboard.type("other-model")
-    await page.keyboard.press("Enter")
-    await page.getByText("1 gets another policy").waitFor()
-    await page.getByRole("link", { name: "hit" }).waitFor()
-    await page.getByRole("button", { name: "Decide now, and with the change" }).focus()
-    await page.keyboard.press("Enter")
-    await page.getByRole("heading", { name: "With the change" }).waitFor()
-    assert.deepStrictEqual(await axe(), [])
-  })
-
   it("are layers that are made after their impact was seen, switched off, deleted, and restored", async () => {
     const { page } = await portal.open("/policies?do=create")
     const form = page.getByRole("dialog")

@@ -7,12 +7,15 @@ import { LifecycleStatusConfig, RetryStatusConfig } from "../../../src/messaging
 import { RoutedTasksSharedStatusTopology } from "../../../src/messaging/topology/TaskTopology.ts"
 import { defineTasks } from "../../../src/tasks/Tasks.ts"
 
+/** What the names of its queues begin with. */
+const shop = process.env["SHOP_TASKS"] ?? "shop"
+
 const topology = new RoutedTasksSharedStatusTopology({
-  tasks_exchange: "shop.tasks",
-  tasks_queue: "shop.mails",
+  tasks_exchange: `${shop}.tasks`,
+  tasks_queue: `${shop}.mails`,
   task_types: ["mail"],
-  status_exchange: "shop.status",
-  status_queue: "shop.status",
+  status_exchange: `${shop}.status`,
+  status_queue: `${shop}.status`,
   prefetch_count: 4
 })
 

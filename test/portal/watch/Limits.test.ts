@@ -12,7 +12,7 @@ const use = async ({ gateway }: Portal, key: string) => {
 }
 
 describePortal("Limits", (portal) => {
-  it("are raised until a time and taken back, with the keyboard alone", async () => {
+  it("are raised until a time, and taken back", async () => {
     const key = await createKey(portal.gateway, { name: "ada's laptop", policy: { max_requests_per_day: 3 } })
     await use(portal, key.raw)
     const { page } = await portal.open(`/limits?do=raise&key_id=${key.id}&meter=max_requests_per_day`)

@@ -49,7 +49,7 @@ describePortal("Requests", (portal) => {
     assert.strictEqual(await rows.filter({ hasText: "another-model" }).count(), 1)
   })
 
-  it("say why they were refused, with the keyboard alone", async () => {
+  it("say why they were refused, and whether they would be now", async () => {
     const key = await createKey(portal.gateway, { name: "narrow", policy: { allowed_models: ["gpt-5"] } })
     const refused = await sendWith(portal, key.raw, "forbidden-model")
     const { axe, page, problems } = await portal.open(`/requests?range=1h&key_id=${key.id}`)

@@ -1,11 +1,11 @@
-import { SegmentedControl } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
+import { Segments } from "../../shared/page/Segments.tsx"
 
 /** The queues as rows, or as a map of exchanges, queues and stages. */
 export const MapSwitch = () => {
   const { change, text } = useTextSearch()
   return (
-    <SegmentedControl
+    <Segments
       aria-label="Show as"
       data={[
         { value: "rows", label: "Queues" },

@@ -1,9 +1,10 @@
-import { Button, Group, SegmentedControl } from "@mantine/core"
+import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import type { List } from "../../api/queries.ts"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { Segments } from "../../shared/page/Segments.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
@@ -38,7 +39,7 @@ export const TokenList = ({ kind, list }: Props) => {
         rowId={({ id }) => id}
         list={{ query: list.query, rows: [] }}
         toolbar={
-          <SegmentedControl
+          <Segments
             aria-label="Which"
             data={[
               { value: "active", label: "Active" },

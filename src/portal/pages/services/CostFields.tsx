@@ -1,6 +1,7 @@
-import { ActionIcon, Button, Group, NumberInput, SegmentedControl, Select, Stack, TextInput } from "@mantine/core"
+import { ActionIcon, Button, Group, NumberInput, Select, Stack, TextInput } from "@mantine/core"
 import { IconTrash } from "@tabler/icons-react"
 import { errorAt } from "../../shared/change/useSubmit.ts"
+import { Segments } from "../../shared/page/Segments.tsx"
 import { type FieldsProps, numberOf } from "./formFields.ts"
 import styles from "./Services.module.css"
 import type { Service } from "./service.tsx"
@@ -24,7 +25,7 @@ export const CostFields = ({ error, fields, set }: FieldsProps) => {
     <fieldset className={styles.section}>
       <legend>Prices</legend>
       <Stack gap="sm">
-        <SegmentedControl
+        <Segments
           aria-label="cost_mode"
           data={[...modes]}
           value={cost_mode}

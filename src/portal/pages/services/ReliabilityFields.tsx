@@ -1,14 +1,6 @@
-import {
-  Checkbox,
-  Group,
-  NumberInput,
-  PasswordInput,
-  SegmentedControl,
-  Stack,
-  TagsInput,
-  TextInput
-} from "@mantine/core"
+import { Checkbox, Group, NumberInput, PasswordInput, Stack, TagsInput, TextInput } from "@mantine/core"
 import { errorAt } from "../../shared/change/useSubmit.ts"
+import { Segments } from "../../shared/page/Segments.tsx"
 import { type FieldsProps, numberOf } from "./formFields.ts"
 import styles from "./Services.module.css"
 
@@ -45,7 +37,7 @@ export const ReliabilityFields = ({ error, fields, isConfigured, set }: Props) =
           onChange={({ currentTarget }) => set({ health_check_path: currentTarget.value })}
           error={errorAt(error, "health_check_path")}
         />
-        <SegmentedControl
+        <Segments
           aria-label="health_check_method"
           data={["GET", "HEAD"]}
           value={fields.health_check_method}

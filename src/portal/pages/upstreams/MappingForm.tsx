@@ -1,4 +1,4 @@
-import { PasswordInput, SegmentedControl, Select } from "@mantine/core"
+import { PasswordInput, Select } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
@@ -6,6 +6,7 @@ import { useApi } from "../../api/queries.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
 import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
+import { Segments } from "../../shared/page/Segments.tsx"
 
 const scopes = ["key", "project"] as const
 const families = ["either", "openai", "anthropic"] as const
@@ -45,7 +46,7 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
       onSubmit={save}
       onClose={onClose}
     >
-      <SegmentedControl
+      <Segments
         aria-label="scope"
         data={[...scopes]}
         value={scope}
@@ -76,7 +77,7 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
         error={errorAt(error, "credential")}
         autoComplete="off"
       />
-      <SegmentedControl
+      <Segments
         aria-label="family"
         data={[...families]}
         value={family}

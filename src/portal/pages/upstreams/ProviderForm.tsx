@@ -1,4 +1,4 @@
-import { Checkbox, PasswordInput, SegmentedControl, Stack, Switch, TextInput } from "@mantine/core"
+import { Checkbox, PasswordInput, Stack, Switch, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
@@ -6,6 +6,7 @@ import { changedOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { Segments } from "../../shared/page/Segments.tsx"
 
 type Provider = ResponseOf<"GET", typeof list>[number]
 
@@ -97,7 +98,7 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
         onClose={onClose}
       >
         {provider === undefined && (
-          <SegmentedControl
+          <Segments
             aria-label="provider"
             data={[...kinds]}
             value={kind}
@@ -121,7 +122,7 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
         />
         {kind === "upstream" && (
           <Stack gap={3}>
-            <SegmentedControl
+            <Segments
               aria-label="family"
               data={[...families]}
               value={fields.family ?? "both"}
@@ -149,7 +150,7 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
             onChange={({ currentTarget }) => setCleared(currentTarget.checked)}
           />
         )}
-        <SegmentedControl
+        <Segments
           aria-label="credential_header_mode"
           data={[...modes]}
           value={fields.credential_header_mode}
@@ -168,7 +169,7 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
               }
               error={errorAt(error, "credential_header_name")}
             />
-            <SegmentedControl
+            <Segments
               aria-label="credential_header_value_format"
               data={[...formats]}
               value={fields.credential_header_value_format}

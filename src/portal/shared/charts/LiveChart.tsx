@@ -1,5 +1,6 @@
-import { SegmentedControl, Skeleton } from "@mantine/core"
+import { Skeleton } from "@mantine/core"
 import { lazy, Suspense, useState } from "react"
+import { Segments } from "../page/Segments.tsx"
 import { colorOf } from "./colors.ts"
 import styles from "./LiveChart.module.css"
 import { peakSentence } from "./peak.ts"
@@ -16,7 +17,7 @@ export const LiveChart = (props: LiveChartProps) => {
     <figure className={styles.chart} aria-label={label}>
       <figcaption className={styles.caption}>
         <span>{peakSentence(points, series, format)}</span>
-        <SegmentedControl
+        <Segments
           aria-label={`Show ${label} as`}
           data={[
             { value: "chart", label: "Chart" },

@@ -1,17 +1,13 @@
-import { SegmentedControl, Skeleton } from "@mantine/core"
+import { Skeleton } from "@mantine/core"
 import { lazy, Suspense, useState } from "react"
+import { Segments } from "../page/Segments.tsx"
 import { peakSentence } from "./peak.ts"
 import type { TimeChartProps } from "./series.ts"
 import styles from "./TimeChart.module.css"
 import { TimeTable } from "./TimeTable.tsx"
 
-/**
- * The library of charts is as large as all else that a page loads, so that only pages with charts load it, while their
- * data is on the way.
- */
-const load = () => import("./TimeDrawing.tsx")
-const Drawing = lazy(load)
-load().catch(() => {})
+/** The library of charts is as large as all else that a page loads. It begins once the rest of the page is drawn. */
+const Drawing = lazy(() => import("./TimeDrawing.tsx"))
 
 /** Values over time: a drawing, the sentence that sums it up, and the same as a table. */
 export const TimeChart = (props: TimeChartProps) => {
@@ -21,7 +17,7 @@ export const TimeChart = (props: TimeChartProps) => {
     <figure className={styles.chart} aria-label={label}>
       <figcaption className={styles.caption}>
         <span>{sentence ?? peakSentence(points, series, format)}</span>
-        <SegmentedControl
+        <Segments
           aria-label={`Show ${label} as`}
           data={[
             { value: "chart", label: "Chart" },

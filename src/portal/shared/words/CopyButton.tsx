@@ -1,4 +1,4 @@
-import { ActionIcon, Tooltip } from "@mantine/core"
+import { ActionIcon } from "@mantine/core"
 import { useClipboard } from "@mantine/hooks"
 import { IconCheck, IconCopy } from "@tabler/icons-react"
 
@@ -10,19 +10,18 @@ interface Props {
 export const CopyButton = ({ label = "Copy", text }: Props) => {
   const { copied, copy } = useClipboard({ timeout: 1_500 })
   return (
-    <Tooltip label={copied ? "Copied" : label}>
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        size={24}
-        onClick={(event) => {
-          event.stopPropagation()
-          copy(text)
-        }}
-        aria-label={copied ? "Copied" : label}
-      >
-        {copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
-      </ActionIcon>
-    </Tooltip>
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      size={24}
+      onClick={(event) => {
+        event.stopPropagation()
+        copy(text)
+      }}
+      title={copied ? "Copied" : label}
+      aria-label={copied ? "Copied" : label}
+    >
+      {copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
+    </ActionIcon>
   )
 }

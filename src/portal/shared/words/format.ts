@@ -1,8 +1,16 @@
 /** Texts for numbers, money and times. Every page writes them alike. */
 
+/** Making a format takes much longer than using it, and a table has hundreds of numbers: each is made when it is needed first. */
+const once = <Made>(make: () => Made): (() => Made) => {
+  let made: Made | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
 const made = new Map<string, Intl.NumberFormat>()
 
-/** Making a format takes much longer than using it, and a table has hundreds of numbers. */
 const decimal = (most: number, least = 0): Intl.NumberFormat => {
   const name = `${least} ${most}`
   const known = made.get(name)
@@ -11,7 +19,7 @@ const decimal = (most: number, least = 0): Intl.NumberFormat => {
   made.set(name, format)
   return format
 }
-const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 })
+const compact = once(() => new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }))
 
 /** `$0.000042`, `$0.31`, `$1,204`: as exact as the amount needs. */
 export const moneyText = (dollars: number): string => {
@@ -23,9 +31,11 @@ export const moneyText = (dollars: number): string => {
 }
 
 /** `12,304`, or `1.2 M` where only the size matters. */
-export const countText = (count: number): string => decimal(0).format(count)
+export const countText = (count: number): string =>
+  // the first page has only such numbers while its data is on the way, and needs no format for them
+  Number.isInteger(count) && Math.abs(count) < 1_000 ? String(count) : decimal(0).format(count)
 
-export const shortCountText = (count: number): string => compact.format(count)
+export const shortCountText = (count: number): string => compact().format(count)
 
 export const percentText = (part: number, whole: number): string =>
   whole === 0 ? "–" : `${decimal(1).format((part / whole) * 100)} %`
@@ -63,20 +73,20 @@ export const relativeText = (at: number, now: number): string => {
 const dayAndMinute = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } as const
 
 const clocks = (zone: { readonly timeZone?: "UTC" }) => ({
-  thisYear: new Intl.DateTimeFormat("en-GB", { ...dayAndMinute, ...zone }),
-  otherYear: new Intl.DateTimeFormat("en-GB", { ...dayAndMinute, year: "numeric", ...zone })
+  thisYear: once(() => new Intl.DateTimeFormat("en-GB", { ...dayAndMinute, ...zone })),
+  otherYear: once(() => new Intl.DateTimeFormat("en-GB", { ...dayAndMinute, year: "numeric", ...zone }))
 })
 const [utcClocks, localClocks] = [clocks({ timeZone: "UTC" }), clocks({})]
-const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" })
+const exact = once(() => new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" }))
 
 /** `26 Nov 14:03`, with the year if it is another one. */
 export const clockText = (at: Date, utc: boolean): string => {
   const { otherYear, thisYear } = utc ? utcClocks : localClocks
-  return (at.getFullYear() === new Date().getFullYear() ? thisYear : otherYear).format(at)
+  return (at.getFullYear() === new Date().getFullYear() ? thisYear : otherYear)().format(at)
 }
 
 /** The whole time, for hints and copies. */
-export const exactText = (at: Date, utc: boolean): string => (utc ? at.toISOString() : exact.format(at))
+export const exactText = (at: Date, utc: boolean): string => (utc ? at.toISOString() : exact().format(at))
 
 export const bytesText = (bytes: number): string =>
   bytes < 1_024

@@ -1,10 +1,11 @@
-import { Button, Group, SegmentedControl } from "@mantine/core"
+import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import { useTasksWrite } from "../../../api/queries.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { JsonEditor } from "../../../shared/editor/JsonEditor.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { Segments } from "../../../shared/page/Segments.tsx"
 import { flatten } from "../../../shared/tasks/flatten.ts"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -40,7 +41,7 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
         title="Edit"
         actions={
           parts.length > 1 && (
-            <SegmentedControl
+            <Segments
               aria-label="What is edited"
               data={[
                 { value: "payload", label: "Payload" },

@@ -1,4 +1,4 @@
-import { Button, Group, SegmentedControl, Stack, Switch, Textarea } from "@mantine/core"
+import { Button, Group, Stack, Switch, Textarea } from "@mantine/core"
 import { type FormEvent, useState } from "react"
 import { call } from "../../../api/control.ts"
 import { objectOf, prettyOf } from "../../../shared/change/changed.ts"
@@ -6,6 +6,7 @@ import { errorAt, useSubmit } from "../../../shared/change/useSubmit.ts"
 import { JsonEditor } from "../../../shared/editor/JsonEditor.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { Segments } from "../../../shared/page/Segments.tsx"
 import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import type { Guardrail } from "../words/words.tsx"
 import styles from "./Bench.module.css"
@@ -88,7 +89,7 @@ export const Bench = ({ guardrail }: { readonly guardrail: Guardrail }) => {
                   error={errorAt(error, "response") ?? errorAt(error, "chunks")}
                 />
                 {checksPlain && (
-                  <SegmentedControl
+                  <Segments
                     aria-label="How the answer arrives"
                     data={[
                       { value: "stream", label: "Event stream" },

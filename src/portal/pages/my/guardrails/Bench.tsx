@@ -1,9 +1,10 @@
-import { Button, SegmentedControl, Textarea } from "@mantine/core"
+import { Button, Textarea } from "@mantine/core"
 import { useState } from "react"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { Segments } from "../../../shared/page/Segments.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Bench.module.css"
@@ -45,7 +46,7 @@ export const Bench = () => {
           maxRows={12}
         />
         <div className={styles.controls}>
-          <SegmentedControl
+          <Segments
             aria-label="What happens to the text"
             data={[...directions]}
             value={direction}

@@ -1,4 +1,3 @@
-import { SegmentedControl } from "@mantine/core"
 import { useMemo } from "react"
 import { useTextSearch } from "../../../address/search.ts"
 import { useNow } from "../../../address/useNow.ts"
@@ -6,6 +5,7 @@ import { useApi } from "../../../api/queries.ts"
 import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { Segments } from "../../../shared/page/Segments.tsx"
 import { countText, moneyText, shortCountText } from "../../../shared/words/format.ts"
 import { byDayAndModel } from "./ownSeries.ts"
 
@@ -40,7 +40,7 @@ export const OwnUsage = () => {
       query={usage}
       height={260}
       actions={
-        <SegmentedControl
+        <Segments
           aria-label="What the chart shows"
           data={[
             { value: "money", label: "Money" },

@@ -1,6 +1,7 @@
-import { SegmentedControl, Stack } from "@mantine/core"
+import { Stack } from "@mantine/core"
 import { useEffect, useEffectEvent } from "react"
 import { useApi } from "../../../api/queries.ts"
+import { Segments } from "../../../shared/page/Segments.tsx"
 import { ChosenFields } from "../../../shared/policy/ChosenFields.tsx"
 import { ScopeFields } from "../editor/ScopeFields.tsx"
 import { layersPath, policyOf } from "../words/layer.ts"
@@ -21,7 +22,7 @@ const choices = [
 /** What would change. */
 export const Proposal = ({ draft, keyId, onChange }: Props) => (
   <Stack gap="sm">
-    <SegmentedControl
+    <Segments
       aria-label="What changes"
       data={[...choices]}
       value={draft.what}

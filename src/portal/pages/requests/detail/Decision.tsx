@@ -1,5 +1,5 @@
-import { SegmentedControl } from "@mantine/core"
 import { useTextSearch } from "../../../address/search.ts"
+import { Segments } from "../../../shared/page/Segments.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "./RequestDetail.module.css"
@@ -11,7 +11,7 @@ export const Decision = ({ explanation }: { readonly explanation: Explanation })
   const isNow = text("decision") === "now"
   return (
     <div className={styles.stack}>
-      <SegmentedControl
+      <Segments
         aria-label="Decision"
         data={[
           { value: "then", label: "Then" },

@@ -1,8 +1,9 @@
-import { Button, Group, SegmentedControl } from "@mantine/core"
+import { Button, Group } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
 import { useMemo, useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { Segments } from "../../../shared/page/Segments.tsx"
 import { CodeBlock } from "../../../shared/words/CodeBlock.tsx"
 import { bytesText } from "../../../shared/words/format.ts"
 import styles from "./Task.module.css"
@@ -30,7 +31,7 @@ export const RawTab = ({ task }: { readonly task: TaskData }) => {
       height={320}
       actions={
         <>
-          <SegmentedControl
+          <Segments
             aria-label="Which data"
             data={[...parts]}
             value={part}

@@ -1,4 +1,3 @@
-import { SegmentedControl } from "@mantine/core"
 import { useMemo } from "react"
 import { absoluteRange, useRange } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
@@ -6,6 +5,7 @@ import { useApi } from "../../../api/queries.ts"
 import type { Series, TimePoint } from "../../../shared/charts/series.ts"
 import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { Segments } from "../../../shared/page/Segments.tsx"
 import { type Bucket, bucketMsOf, filled } from "../../../shared/usage/buckets.ts"
 import type { Measure } from "./measures.ts"
 import type { BreakdownData } from "./useBreakdown.ts"
@@ -40,7 +40,7 @@ export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
       actions={
         measure.adds &&
         !isCompared && (
-          <SegmentedControl
+          <Segments
             aria-label="Kind of chart"
             data={[
               { value: "bars", label: "Bars" },
