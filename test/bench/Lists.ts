@@ -33,21 +33,7 @@ export const run = Effect.fnUntraced(function* ({ origin }: Upstream, say: (line
   const { read } = Gateway.callsOf("lists", process.control, installation.token)
   const before = Footprint.peakMiB(process.child.pid)
 
-  say(`${keys} keys`)
-  yield* fillKeys(store)
-  say(`a request of each of ${usedKeys} keys`)
-  yield* Effect.forEach(
-    Array.from({ length: usedKeys }, (_, n) => n + 1),
-    (n) => use(process.origin, n),
-    {
-      concurrency: 16,
-      discard: true
-    }
-  )
-  say(`${deadLetters} dead letters`)
-  yield* fillDeadLetters(store)
-  say(`${tasks} tasks`)
-  yield* fillTasks(store)
+  yield* fill(store, process.origin, say)
 
   const projectId = yield* store.text("SELECT id FROM projects ORDER BY name LIMIT 1")
   const keyId = yield* store.text(`SELECT id FROM api_keys WHERE key_prefix = '${rawKey(1).slice(0, 16)}' LIMIT 1`)
@@ -55,6 +41,26 @@ export const run = Effect.fnUntraced(function* ({ origin }: Upstream, say: (line
   const lists: Lists = { answered, memory: { before, peak: Footprint.peakMiB(process.child.pid) } }
   return lists
 })
+
+/** Makes a large installation of the one whose program answers at `proxy`. */
+export const fill = Effect.fnUntraced(function* (store: Store, proxy: string, say: (line: string) => void) {
+  say(`${keys} keys`)
+  yield* fillKeys(store)
+  say(`a request of each of ${usedKeys} keys`)
+  yield* Effect.forEach(
+    Array.from({ length: usedKeys }, (_, n) => n + 1),
+    (n) => use(proxy, n),
+    { concurrency: 16, discard: true }
+  )
+  say(`${deadLetters} dead letters`)
+  yield* fillDeadLetters(store)
+  say(`${tasks} tasks`)
+  yield* fillTasks(store)
+})
+
+export const contents =
+  `${number(keys, 0)} keys in ${number(projects, 0)} projects and ${number(teams, 0)} teams, of which ${number(usedKeys, 0)} were just used; ` +
+  `${number(deadLetters, 0)} dead letters; ${number(tasks, 0)} tasks.`
 
 const questionsOf = (projectId: string, keyId: string): ReadonlyArray<readonly [name: string, path: string]> => [
   ["keys, first page", "/admin/keys"],
@@ -169,8 +175,7 @@ export const report = ({ answered, memory }: Lists, machine: string): string =>
   [
     machine,
     "",
-    `${number(keys, 0)} keys in ${number(projects, 0)} projects and ${number(teams, 0)} teams, of which ${number(usedKeys, 0)} were just used; ` +
-      `${number(deadLetters, 0)} dead letters; ${number(tasks, 0)} tasks.`,
+    contents,
     "",
     ...Questions.table(answered),
     "",

@@ -17,6 +17,7 @@ import * as Contenders from "./messaging/Contenders.ts"
 import * as MessagingPlan from "./messaging/Plan.ts"
 import * as Plan from "./Plan.ts"
 import * as Proof from "./Proof.ts"
+import * as Portal from "./portal/Bench.ts"
 import * as Report from "./Report.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Soak from "./Soak.ts"
@@ -93,6 +94,14 @@ const lists = Effect.gen(function* () {
   yield* Console.log(Lists.report(yield* Lists.run(upstream, say), yield* Machine.describe))
 })
 
+const portal = Effect.fnUntraced(function* (minutes: Option.Option<number>) {
+  const upstream = yield* Entrants.upstream
+  const text = Option.isSome(minutes)
+    ? Portal.soakReport(yield* Portal.soak(upstream, minutes.value, say), yield* Machine.describe)
+    : Portal.report(yield* Portal.run(upstream, say), yield* Machine.describe)
+  yield* Console.log(text)
+})
+
 const chosen = <Name extends string>(only: Option.Option<string>, names: ReadonlyArray<Name>) =>
   Effect.forEach(Option.match(only, { onNone: () => names, onSome: (list) => list.split(",") }), (wish) => {
     const name = names.find((name) => name === wish)
@@ -125,7 +134,7 @@ const command = Command.make(
     soak: Flag.Int("soak").pipe(
       Flag.optional,
       Flag.withDescription(
-        "Instead: minutes of constant load with everything on, watching memory and records (or tasks)"
+        "Instead: minutes of constant load with everything on, watching memory and records (or tasks, or with --portal the heap of its live page)"
       )
     ),
     hostile: Flag.Finite("hostile").pipe(
@@ -152,6 +161,10 @@ const command = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Instead: lists and searches among 100,000 keys and dead letters, and a million tasks")
     ),
+    portal: Flag.Boolean("portal").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Instead: the portal in Chromium, before 100,000 keys and a million tasks")
+    ),
     usage: Flag.Int("usage").pipe(
       Flag.optional,
       Flag.withDescription("Instead: how many usage rows to make, and to ask the control API about")
@@ -171,6 +184,7 @@ const command = Command.make(
     lists: listsOnly,
     messaging,
     only,
+    portal: portalOnly,
     profile,
     quick,
     soak: minutes,
@@ -184,6 +198,7 @@ const command = Command.make(
     })
     if (innerOnly) return yield* inner
     if (listsOnly) return yield* lists
+    if (portalOnly) return yield* portal(minutes)
     if (Option.isSome(other)) return yield* against(other.value)
     if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {
