@@ -94,11 +94,11 @@ const lists = Effect.gen(function* () {
   yield* Console.log(Lists.report(yield* Lists.run(upstream, say), yield* Machine.describe))
 })
 
-const portal = Effect.fnUntraced(function* (minutes: Option.Option<number>) {
+const portal = Effect.fnUntraced(function* (minutes: Option.Option<number>, wanted: ReadonlyArray<Portal.Part>) {
   const upstream = yield* Entrants.upstream
   const text = Option.isSome(minutes)
     ? Portal.soakReport(yield* Portal.soak(upstream, minutes.value, say), yield* Machine.describe)
-    : Portal.report(yield* Portal.run(upstream, say), yield* Machine.describe)
+    : Portal.report(yield* Portal.run(upstream, wanted, say), yield* Machine.describe)
   yield* Console.log(text)
 })
 
@@ -120,7 +120,7 @@ const command = Command.make(
     only: Flag.String("only").pipe(
       Flag.optional,
       Flag.withDescription(
-        `Some of ${Entrants.names.join(",")}, or with --messaging of ${Contenders.names.join(",")}, or with --hostile of ${attackNames.join(",")}, separated by commas`
+        `Some of ${Entrants.names.join(",")}, or with --messaging of ${Contenders.names.join(",")}, with --hostile of ${attackNames.join(",")}, or with --portal of ${Portal.parts.join(",")}, separated by commas`
       )
     ),
     messaging: Flag.Boolean("messaging").pipe(
@@ -198,7 +198,7 @@ const command = Command.make(
     })
     if (innerOnly) return yield* inner
     if (listsOnly) return yield* lists
-    if (portalOnly) return yield* portal(minutes)
+    if (portalOnly) return yield* portal(minutes, yield* chosen(only, Portal.parts))
     if (Option.isSome(other)) return yield* against(other.value)
     if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {

@@ -47,7 +47,7 @@ export interface Measured {
   readonly paints: ReadonlyArray<Paints>
   readonly interactions: ReadonlyArray<Interactions>
   readonly huge: ReadonlyArray<Huge>
-  readonly tail: Tail
+  readonly tails: ReadonlyArray<Tail>
 }
 
 interface Site {
@@ -82,34 +82,52 @@ const start = Effect.fnUntraced(function* (upstream: string) {
   return { site, installation, proxy: origin, key: yield* calls.key(everythingOn) }
 })
 
-export const run = Effect.fnUntraced(function* ({ origin: upstream }: Upstream, say: (line: string) => void) {
+export const parts = ["paints", "interactions", "huge", "tail"] as const
+export type Part = (typeof parts)[number]
+
+export const run = Effect.fnUntraced(function* (
+  { origin: upstream }: Upstream,
+  wanted: ReadonlyArray<Part>,
+  say: (line: string) => void
+) {
   const { installation, key, proxy, site } = yield* start(upstream)
   yield* Lists.fill(installation.store, proxy, say)
-
-  say("paints")
-  const paints = yield* Effect.forEach(pages, ([name, address]) => inBrowser(name, () => paintsOf(site, name, address)))
-  say("interactions")
-  const interactions = yield* Effect.forEach(deeds, (deed) => inBrowser(deed.name, () => interactionsOf(site, deed)))
-  say(`a task of ${attempts} attempts`)
-  const huge = yield* Effect.forEach(hugeTasks, (one) => inBrowser(one.name, () => hugeOf(site, one)))
-  say(`${tailPerSecond} requests a second in the tail`)
-  const tail = yield* inBrowser("the tail", () => tailOf(site, proxy, key))
-  const measured: Measured = { paints, interactions, huge, tail }
+  const each = <One extends { readonly name: string }, A>(
+    part: Part,
+    all: ReadonlyArray<One>,
+    measure: (one: One) => Promise<A>
+  ) =>
+    Effect.forEach(wanted.includes(part) ? all : [], (one) => {
+      say(`${part}: ${one.name}`)
+      return inBrowser(one.name, () => measure(one))
+    })
+  const measured: Measured = {
+    paints: yield* each("paints", pages, (one) => paintsOf(site, one)),
+    interactions: yield* each("interactions", deeds, (one) => interactionsOf(site, one)),
+    huge: yield* each("huge", hugeTasks, (one) => hugeOf(site, one)),
+    tails: yield* each("tail", [{ name: `${tailPerSecond} requests a second` }], () => tailOf(site, proxy, key))
+  }
   return measured
 })
 
-const pages = [
-  ["sign-in", "/"],
-  ["home", "/"],
-  ["requests", "/requests"],
-  ["usage", "/usage?range=30d"],
-  ["keys, of 100,000", "/keys"],
-  ["tasks, of 1,000,000", "/tasks"],
-  ["dead letters, of 100,000", "/dead-letters"]
-] as const
+interface PagePainted {
+  readonly name: string
+  readonly address: string
+  readonly isSignedOut?: boolean
+}
 
-const paintOf = async ({ browser, origin, session }: Site, name: string, address: string, speed: number) => {
-  const signedIn = name === "sign-in" ? [] : session
+const pages: ReadonlyArray<PagePainted> = [
+  { name: "sign-in", address: "/", isSignedOut: true },
+  { name: "home", address: "/" },
+  { name: "requests", address: "/requests" },
+  { name: "usage", address: "/usage?range=30d" },
+  { name: "keys, of 100,000", address: "/keys" },
+  { name: "tasks, of 1,000,000", address: "/tasks" },
+  { name: "dead letters, of 100,000", address: "/dead-letters" }
+]
+
+const paintOf = async ({ browser, origin, session }: Site, { address, isSignedOut }: PagePainted, speed: number) => {
+  const signedIn = isSignedOut === true ? [] : session
   const opened = await Chromium.open(browser, origin, signedIn, { slower: speed, isSlowNetwork: true })
   try {
     await opened.page.goto(`/admin-ui${address}`)
@@ -120,14 +138,14 @@ const paintOf = async ({ browser, origin, session }: Site, name: string, address
   }
 }
 
-const paintsOf = async (site: Site, name: string, address: string): Promise<Paints> => {
+const paintsOf = async (site: Site, page: PagePainted): Promise<Paints> => {
   const fast: Array<number> = []
   const slow: Array<number> = []
   for (let round = 0; round < paintRounds; round++) {
-    fast.push(await paintOf(site, name, address, 1))
-    slow.push(await paintOf(site, name, address, slower))
+    fast.push(await paintOf(site, page, 1))
+    slow.push(await paintOf(site, page, slower))
   }
-  return { name, fast, slow }
+  return { name: page.name, fast, slow }
 }
 
 interface Deed {
@@ -256,8 +274,8 @@ const hugeTasks: ReadonlyArray<HugeTask> = [
       await page.mouse.down()
       await page.mouse.move(x - 300, y, { steps: 12 })
       await page.mouse.up()
-      await page.locator(".react-flow__node").first().click()
-      await press(page, "Tab", "Tab", "Enter")
+      await page.locator(".react-flow__node").first().focus()
+      await press(page, "Enter", "Tab", "Tab", "Enter")
     }
   }
 ]
@@ -336,7 +354,7 @@ const tailOf = async ({ browser, origin, session }: Site, proxy: string, key: st
 const mostPaintMs = 1_500
 const mostInteractionMs = 100
 
-export const report = ({ huge, interactions, paints, tail }: Measured, machine: string): string =>
+export const report = ({ huge, interactions, paints, tails }: Measured, machine: string): string =>
   [
     machine,
     "",
@@ -354,7 +372,10 @@ export const report = ({ huge, interactions, paints, tail }: Measured, machine: 
     row(["---", "---:", "---:", "---:"]),
     ...huge.map((one) => row([one.name, number(one.drawn, 0), cell(one.interactions, 0), number(one.elements, 0)])),
     "",
-    `Tail: ${number(tail.sent, 0)} requests in ${tailSeconds} s; slowest interaction ${number(tail.slowest, 0)} ms; ${tail.rows} rows drawn. It says: “${tail.note}”`,
+    ...tails.map(
+      ({ note, rows, sent, slowest }) =>
+        `Tail: ${number(sent, 0)} requests in ${tailSeconds} s; slowest interaction ${number(slowest, 0)} ms; ${rows} rows drawn. It says: “${note}”`
+    ),
     "",
     `10 Mbit/s, 40 ms until an answer begins, nothing in the browser's cache. Medians of ${paintRounds} paints and ${interactionRounds} interactions, in brackets the least and the most.`,
     "",

@@ -81,6 +81,21 @@ describe("the graph", () => {
     assert.deepStrictEqual(nodes.at(-1)?.parts, ["status:t:1"])
   })
 
+  it("draws thousands of attempts that look alike by the first and the last of them", () => {
+    const { edges, nodes } = fold(retried(10_000, "failed"))
+    const titles = nodes.map(({ title }) => title)
+    assert.deepStrictEqual(titles.slice(0, 5), ["t", ...[1, 2, 3, 4].map((n) => `t attempt ${n}`)])
+    assert.include(titles, "9,991 more like these")
+    assert.deepStrictEqual(
+      titles.slice(-5),
+      [9_996, 9_997, 9_998, 9_999, 10_000].map((n) => `t attempt ${n}`)
+    )
+    assert.lengthOf(edges, nodes.length - 1)
+    const [folded] = nodes.filter(({ title }) => title.includes("more"))
+    assert.isTrue(folded?.parts.includes("task-attempt:t:5000"))
+    assert.isUndefined(fold(retried(12)).nodes.find(({ title }) => title.includes("more")))
+  })
+
   it("draws more than 50 children as one node with counts", () => {
     const { nodes } = fold(parentOf(10_000))
     assert.deepStrictEqual(

@@ -9,6 +9,9 @@ import { placesOf, size } from "./layout.ts"
 /** A graph that does not fit begins with what can be read. */
 const leastReadable = 0.5
 
+/** Of a larger graph, only so much is seen at once that its nodes can be drawn. */
+const mostAtOnce = 300
+
 type StepNode = Node<{ readonly drawn: Drawn }, "step">
 
 const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
@@ -62,7 +65,7 @@ const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) =>
       }}
       fitView
       fitViewOptions={{ maxZoom: 1, minZoom: leastReadable }}
-      minZoom={0.02}
+      minZoom={nodes.length > mostAtOnce ? leastReadable / 2 : 0.02}
       nodesDraggable={false}
       nodesConnectable={false}
       deleteKeyCode={null}

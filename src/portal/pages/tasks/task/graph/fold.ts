@@ -1,11 +1,12 @@
 import type { ExecutionGraph, GraphEdge, GraphNode } from "../../../../api/TaskTypes.ts"
 import type { Drawn, DrawnEdge } from "../../../../shared/graph/drawn.ts"
 import { meaningOfTaskStatus } from "../../../../shared/tasks/meanings.ts"
+import { foldRuns } from "./runs.ts"
 
 /** More children of one type are drawn as one node. */
 export const mostChildren = 50
 
-/** Folds statuses into their attempts, retries into their edges, and many children into one node with counts. */
+/** Folds statuses into their attempts, retries into their edges, and many children and long runs into one node each. */
 export const fold = ({ edges, nodes, task_id }: ExecutionGraph) => {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const children = nodes.filter(({ kind }) => kind === "aggregation_child")
@@ -51,15 +52,15 @@ export const fold = ({ edges, nodes, task_id }: ExecutionGraph) => {
       }
     ]
   })
-  if (!isCrowd) return { nodes: drawn, edges: lines }
+  if (!isCrowd) return foldRuns({ nodes: drawn, edges: lines })
   const crowd = crowdOf(children, nodes)
-  return {
+  return foldRuns({
     nodes: [...drawn, crowd],
     edges: [
       ...lines,
       { id: "children", source: crowd.id, target: `task:${task_id}`, label: edgeWords.aggregated_into, isDashed: false }
     ]
-  }
+  })
 }
 
 const retriedTargets = new WeakMap<ReadonlyArray<GraphEdge>, ReadonlySet<string>>()
