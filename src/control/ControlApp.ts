@@ -52,7 +52,7 @@ import * as RequestDecoding from "./http/RequestDecoding.ts"
 import { RequestIds } from "./http/RequestIds.ts"
 import { StatementTimeout } from "./http/StatementTimeout.ts"
 import { BulkKeyChanges } from "./keys/bulk/BulkKeyChanges.ts"
-import { BulkKeyWork } from "./keys/bulk/BulkKeyWork.ts"
+import { BulkKeyWorker } from "./keys/bulk/BulkKeyWorker.ts"
 import { CredentialMappings } from "./keys/CredentialMappings.ts"
 import * as KeyAuthentication from "./keys/KeyAuthentication.ts"
 import { PresentedKeys } from "./keys/KeyAuthentication.ts"
@@ -145,7 +145,7 @@ const stores = Layer.mergeAll(
   EffectivePolicies.layer,
   PolicyImpact.layer,
   RaiseRequests.layer.pipe(Layer.provideMerge(LimitRaises.layer)),
-  BulkKeyChanges.layer.pipe(Layer.provide(BulkKeyWork.layer)),
+  BulkKeyChanges.layer.pipe(Layer.provide(BulkKeyWorker.layer)),
   OpenApiSync.layer,
   ServiceImport.layer,
   Studio.layer,

@@ -1,4 +1,5 @@
 import { MantineProvider } from "@mantine/core"
+import { useMediaQuery } from "@mantine/hooks"
 import { Notifications } from "@mantine/notifications"
 import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
@@ -38,6 +39,12 @@ export const loadPage = async (): Promise<void> => {
   if (foundRoute !== undefined) await router.loadRouteChunk(foundRoute)
 }
 
+/** At the bottom of a narrow screen they would cover its menu. */
+const Toasts = () => {
+  const isNarrow = useMediaQuery("(max-width: 767px)", undefined, { getInitialValueInEffect: false })
+  return <Notifications position={isNarrow === true ? "top-center" : "bottom-right"} limit={4} autoClose={6_000} />
+}
+
 const App = ({ who }: { readonly who: SignedIn }) => {
   useLiveConnection(who.scopes)
   return (
@@ -48,7 +55,7 @@ const App = ({ who }: { readonly who: SignedIn }) => {
       getStyleNonce={() => nonce ?? ""}
     >
       <QueryClientProvider client={queries}>
-        <Notifications position="bottom-right" limit={4} autoClose={6_000} />
+        <Toasts />
         <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>

@@ -2,17 +2,17 @@ import { dirname, join } from "node:path"
 import type { Plugin } from "vite"
 
 /** The element of the page that names the files. */
-const place = /(<script type="application\/json" id="application">)[^<]*(?=<)/
+const manifestElement = /(<script type="application\/json" id="application">)[^<]*(?=<)/
 
 /** A route in a file of routes: its layout, its path, and the module of its page. */
-const route = /getParentRoute: \(\) => (\w+),\s*path: "([^"]*)"[\s\S]*?import\("([^"]+)"\)/g
+const routePattern = /getParentRoute: \(\) => (\w+),\s*path: "([^"]*)"[\s\S]*?import\("([^"]+)"\)/g
 const routesFile = /\/portal\/pages\/[^/]+\/routes\.ts$/
 /** A page that has a chart draws it as soon as it is there. */
 const charts = /\/shared\/charts\//
 const layoutPaths: Readonly<Record<string, string>> = { operatorLayout: "", holderLayout: "/my" }
 
 /** What the page of the portal is told: the place of each file, and which of them the application and a page consist of. */
-interface Told {
+interface PreloadManifest {
   readonly files: ReadonlyArray<string>
   readonly application: ReadonlyArray<number>
   /** By its path, such as `/keys/$id`. */
@@ -35,9 +35,13 @@ export const applicationFiles = (): Plugin => {
     },
     transform: (code, id) => {
       if (!routesFile.test(id)) return
-      for (const [, layout = "", path = "", page = ""] of code.matchAll(route)) {
-        const whole = `${layoutPaths[layout] ?? ""}/${path}`.replace(/\/+/g, "/").replace(/(.)\/$/, "$1")
-        modules.set(whole, join(dirname(id), page))
+      const found = [...code.matchAll(routePattern)]
+      if (found.length !== code.split("createRoute(").length - 1) throw new Error(`${id} has a route of another form`)
+      for (const [, layout = "", path = "", page = ""] of found) {
+        const above = layoutPaths[layout]
+        if (above === undefined) throw new Error(`${id} has a route in the unknown layout ${layout}`)
+        const fullPath = `${above}/${path}`.replace(/\/+/g, "/").replace(/(.)\/$/, "$1")
+        modules.set(fullPath, join(dirname(id), page))
       }
     },
     transformIndexHtml: {
@@ -49,7 +53,7 @@ export const applicationFiles = (): Plugin => {
         }
         const filesOf = (module: string, known: ReadonlySet<string>): ReadonlySet<string> => {
           const found = new Set<string>()
-          const drawings = new Set<string>()
+          const chartChunks = new Set<string>()
           const collect = (name: string) => {
             const chunk = chunkOf(name)
             if (chunk === undefined || found.has(name) || known.has(name)) return
@@ -57,13 +61,13 @@ export const applicationFiles = (): Plugin => {
             for (const css of chunk.viteMetadata?.importedCss ?? []) if (!known.has(css)) found.add(css)
             for (const imported of chunk.imports) collect(imported)
             for (const later of chunk.dynamicImports)
-              if (charts.test(chunkOf(later)?.facadeModuleId ?? "")) drawings.add(later)
+              if (charts.test(chunkOf(later)?.facadeModuleId ?? "")) chartChunks.add(later)
           }
           const first = Object.keys(bundle).find((name) => chunkOf(name)?.facadeModuleId?.endsWith(module) === true)
           if (first === undefined) throw new Error(`The build has no file of ${module}`)
           collect(first)
           // last of all, because the page is there without them
-          for (const drawing of drawings) collect(drawing)
+          for (const chunk of chartChunks) collect(chunk)
           return found
         }
         const inHtml = new Set(Object.keys(bundle).filter((name) => html.includes(base + name)))
@@ -71,18 +75,18 @@ export const applicationFiles = (): Plugin => {
         const known = new Set([...inHtml, ...application])
         const pages = [...modules].map(([path, module]) => [path, filesOf(module, known)] as const)
         const all = [...new Set([...application, ...pages.flatMap(([, files]) => [...files])])]
-        const places = (files: ReadonlySet<string>) => [...files].map((name) => all.indexOf(name))
-        const told: Told = {
+        const indexesOf = (files: ReadonlySet<string>) => [...files].map((name) => all.indexOf(name))
+        const manifest: PreloadManifest = {
           files: all.map((name) => base + name),
-          application: places(application),
+          application: indexesOf(application),
           // a path with a parameter comes after those that it would match too
           pages: Object.fromEntries(
             pages
               .toSorted(([a], [b]) => a.split("$").length - b.split("$").length)
-              .map(([path, files]) => [path, places(files)])
+              .map(([path, files]) => [path, indexesOf(files)])
           )
         }
-        return html.replace(place, (_, start: string) => start + JSON.stringify(told))
+        return html.replace(manifestElement, (_, start: string) => start + JSON.stringify(manifest))
       }
     }
   }

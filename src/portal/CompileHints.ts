@@ -4,8 +4,8 @@ import type { Plugin } from "vite"
 const hint = "//# allFunctionsCalledOnLoad\n"
 
 /**
- * Asks browsers to compile all functions of a file beside the thread of the page while it arrives. Else they are compiled
- * in that thread, one by one, when they are called: a fifth of the time until the first page is there.
+ * Asks browsers to compile all functions of a file in another thread while it arrives. Otherwise the main thread compiles
+ * each function at its first call: a fifth of the time until the first page is there.
  */
 export const compileHints = (): Plugin => ({
   name: "compile-hints",

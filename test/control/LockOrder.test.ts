@@ -4,7 +4,7 @@ import { Database } from "../../src/services/Database.ts"
 import { eventually } from "../Eventually.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 import * as Fixtures from "./Fixtures.ts"
-import { admin, call, layer } from "./Listener.ts"
+import { admin, at, call, idOf, layer } from "./Listener.ts"
 
 const waiting = Effect.flatMap(Database, ({ sql }) => sql`SELECT 1 FROM pg_locks WHERE NOT granted`)
 
@@ -56,6 +56,33 @@ describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
           assert.isTrue(Exit.isSuccess(yield* Fiber.join(document)))
           assert.strictEqual((yield* Fiber.join(answer)).status, 200)
         })
+    )
+
+    it.effect("a bulk change leaves a key that somebody holds for later, and goes on with the others", () =>
+      Effect.gen(function* () {
+        const { sql, transaction } = yield* Database
+        const ids = [yield* Fixtures.key, yield* Fixtures.key, yield* Fixtures.key]
+        const held = yield* Deferred.make<void>()
+        const goOn = yield* Deferred.make<void>()
+        const holder = yield* Effect.forkChild(
+          transaction(
+            Effect.gen(function* () {
+              yield* sql`SELECT 1 FROM api_keys WHERE id = ${ids[0]} FOR UPDATE`
+              yield* Deferred.succeed(held, undefined)
+              yield* Deferred.await(goOn)
+            })
+          )
+        )
+        yield* Deferred.await(held)
+        const path = `${admin}/bulk-key-changes`
+        const id = idOf((yield* call("POST", path, { body: { action: "disable", ids } })).json)
+        const keys = Effect.map(call("GET", `${path}/${id}`), ({ json }) => at(json, "keys"))
+        yield* eventually(keys, (now) => at(now, "changed") === 2)
+        assert.deepInclude(yield* keys, { waiting: 1, failed: 0 })
+        yield* Deferred.succeed(goOn, undefined)
+        yield* Fiber.join(holder)
+        yield* eventually(keys, (now) => at(now, "changed") === 3)
+      })
     )
   })
 })

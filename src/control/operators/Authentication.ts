@@ -109,16 +109,19 @@ const clientAddressOf = (headers: Headers.Headers): string | null => {
 }
 
 export const insufficientScope = (required: ReadonlyArray<Scope>): Refused<"insufficient_operator_scope"> =>
+  scopesMissing(required.length === 0 ? "*" : required.join(" or "))
+
+const scopesMissing = (scopes: string) =>
   new ControlError(
     "insufficient_operator_scope",
-    `The operator token lacks the scope ${required.length === 0 ? "*" : required.join(" or ")}. Use a token with that scope.`
+    `The operator token lacks the scope ${scopes}. Use a token with that scope.`
   )
 
-/** Fails unless the caller holds each of the scopes, where an endpoint opens to one of several. */
+/** Fails unless the caller holds all of `needed`. For endpoints whose declared scopes are alternatives. */
 export const requireAllScopes = Effect.fnUntraced(function* (needed: ReadonlyArray<Scope>) {
   const { scopes } = yield* Operator
   const missing = needed.filter((scope) => !allows(scopes, [scope]))
-  if (missing.length > 0) return yield* insufficientScope(missing)
+  if (missing.length > 0) return yield* scopesMissing(missing.join(" and "))
 })
 
 export const layer: Layer.Layer<Authorization, never, OperatorTokens | Sessions> = Layer.effect(

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { type Family, maxBodyBytes, maxTimeoutMs, RouteId } from "../../policy/routes/CanonicalRoute.ts"
 import { Ownership } from "../../policy/routes/Ownership.ts"
@@ -117,11 +117,16 @@ const make = Effect.gen(function* () {
       configure(id, patch, (row) => requireUnchanged(expected_updated_at, row)),
     configureAll: Effect.fn("Routes.configureAll")(
       function* ({ expected_updated_at, ...patch }) {
-        const rows = yield* lockedRows.all(
-          sql`SELECT family, updated_at FROM canonical_routes ORDER BY route_id FOR UPDATE`
+        const rows = yield* versionRows.all(
+          sql`SELECT route_id, updated_at FROM canonical_routes ORDER BY route_id FOR UPDATE`
         )
-        const latest = rows.map(({ updated_at }) => updated_at).reduce((a, b) => DateTime.max(a, b))
-        yield* requireUnchanged(expected_updated_at, { updated_at: latest })
+        const unknown = Object.keys(expected_updated_at ?? {}).find(
+          (id) => !rows.some(({ route_id }) => route_id === id)
+        )
+        if (unknown !== undefined) return yield* unknownRoute(unknown)
+        yield* Effect.forEach(rows, (row) => requireUnchanged(expected_updated_at?.[row.route_id], row), {
+          discard: true
+        })
         return yield* Effect.forEach(RouteId.literals, (id) => configure(id, patch))
       },
       transaction,
@@ -142,6 +147,11 @@ export const withStreamLimit = <
   patch.max_response_body_bytes === undefined || patch.limits_streams !== undefined
     ? patch
     : { ...patch, limits_streams: patch.max_response_body_bytes !== null }
+
+const unknownRoute = (id: string) =>
+  new ControlError("invalid_provider_config_payload", `expected_updated_at names ${id}, and no route has this id.`, {
+    param: "expected_updated_at"
+  })
 
 const routeNotFound = new ControlError("not_found", "There is no route with this id.")
 
@@ -172,3 +182,4 @@ const snapshots = Snapshots.of(Route)
 const LockedRow = Schema.Struct({ family: Schema.String, updated_at: Schema.DateTimeUtcFromDate })
 type LockedRow = typeof LockedRow.Type
 const lockedRows = computedRows(LockedRow)
+const versionRows = computedRows(Schema.Struct({ route_id: RouteId, updated_at: Schema.DateTimeUtcFromDate }))

@@ -26,7 +26,7 @@ export interface ReadOptions {
 }
 
 export interface ReadOptionsOf<Body> extends ReadOptions {
-  /** Asks again so long after an answer as it says; `undefined`: not any more. */
+  /** Returns the delay until the next read, or `undefined` to stop polling. */
   readonly refreshAfter?: (body: Body) => number | undefined
 }
 

@@ -51,7 +51,8 @@ export const readSession = async (): Promise<void> => {
     become({ state: "signed-in", who: await call("GET", "/admin-ui/session", {}) })
   } catch (cause) {
     if (cause instanceof ApiError && cause.status !== 0 && cause.status < 500) {
-      become({ state: "signed-out", ended: false })
+      // a browser that had a session has lost it: to time, to a sign-out elsewhere, or to a server that forgot it
+      become({ state: "signed-out", ended: localStorage.getItem(expected) !== null })
     } else become({ state: "unreachable", message: cause instanceof Error ? cause.message : "" })
   }
 }

@@ -6,6 +6,7 @@ import { useReconnected } from "../api/useReconnected.ts"
 import { BottomBar } from "./BottomBar.tsx"
 import { NotFound } from "./Fallbacks.tsx"
 import { Guarded } from "./Guarded.tsx"
+import { LostNote } from "./LostNote.tsx"
 import { itemAt, menuFor } from "./menu.ts"
 import { Palette } from "./Palette.tsx"
 import { Rail } from "./Rail.tsx"
@@ -38,6 +39,7 @@ export const OperatorShell = () => {
       <Rail groups={groups} />
       <TopBar who={who} />
       <main id="page" className={styles.page} tabIndex={-1}>
+        <LostNote />
         {page === undefined ? (
           <NotFound />
         ) : (

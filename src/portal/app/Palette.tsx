@@ -49,7 +49,7 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
     group: "Do",
     actions: actionsFor(scopes).map(({ label, to }) => action(`do ${to}`, label, to))
   }
-  const isCurrent = asked.length >= leastId && asked === text.trim()
+  const isCurrent = asked.length >= leastId && asked === text.trim() && !found.isPlaceholderData
   const results = isCurrent ? (found.data?.found ?? []) : []
   const hits = {
     group: "Found by id",
@@ -60,13 +60,13 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
     }))
   }
   const search = useRef<HTMLInputElement>(null)
-  const isFound = results.length > 0
+  const ids = results.map(({ id }) => id).join(" ")
   // The library chooses the first row as a person types. Nothing is chosen among rows that arrive later.
   useEffect(() => {
     const isChosen = document.querySelector("[role=dialog] [data-action][data-selected]") !== null
-    if (isFound && !isChosen)
+    if (ids !== "" && !isChosen)
       search.current?.dispatchEvent(new KeyboardEvent("keydown", { code: "ArrowDown", bubbles: true }))
-  }, [isFound])
+  }, [ids])
   const latest = {
     group: "Last used",
     actions: recent.map(({ label, to }) => action(`recent ${to}`, label, to))
@@ -89,7 +89,7 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
       nothingFound={<output>{nothing}</output>}
       scrollable
       maxHeight={420}
-      // while it fades out, it does not hear that it is called again
+      // the shortcut is ignored during the closing transition
       transitionProps={{ duration: 0 }}
       highlightQuery
       searchProps={{

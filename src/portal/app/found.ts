@@ -37,5 +37,6 @@ export const searchedSentence = (searched: FindResult["searched"]): string => {
   const others = searched
     .filter(({ state }) => state !== "searched")
     .map(({ detail, kind }) => `${kindWords[kind]}s: ${detail ?? "not searched"}`)
-  return [asked.length === 0 ? "Nothing was searched." : `No such id among ${asked.join(", ")}.`, ...others].join(" ")
+  const where = asked.length === 0 ? "" : ` No such id among ${asked.join(", ")}.`
+  return [`No page, action or id is called so.${where}`, ...others].join(" ")
 }

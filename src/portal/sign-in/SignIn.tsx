@@ -41,7 +41,12 @@ const SignIn = ({ ended }: { readonly ended: boolean }) => {
           {installation.environment !== null && <span className={styles.environment}>{installation.environment}</span>}
         </p>
         <h1>Sign in</h1>
-        {ended && <p className={styles.note}>The session has ended. Sign in again, and this page is where it was.</p>}
+        {ended && (
+          <p className={styles.note}>
+            The session has ended, or the server was restarted and has forgotten it. Sign in again, and this page is
+            where it was.
+          </p>
+        )}
         <label htmlFor={id}>{isKeysAlone ? "Gateway key" : "Operator token or gateway key"}</label>
         <input
           ref={input}

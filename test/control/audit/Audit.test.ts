@@ -485,8 +485,12 @@ it("nothing in src/control writes around it, but the first token and notes: of u
     )
   assert.deepStrictEqual(around, [
     "keys/KeyAuthentication.ts: UPDATE api_keys",
-    "keys/bulk/BulkKeyWork.ts: UPDATE bulk_key_changes",
-    "keys/bulk/BulkKeyWork.ts: UPDATE bulk_key_change_items",
+    "keys/bulk/BulkKeyWorker.ts: DELETE FROM bulk_key_changes",
+    "keys/bulk/BulkKeyWorker.ts: UPDATE bulk_key_changes",
+    "keys/bulk/BulkKeyWorker.ts: UPDATE bulk_key_changes",
+    "keys/bulk/BulkKeyWorker.ts: UPDATE bulk_key_changes",
+    "keys/bulk/BulkKeyWorker.ts: UPDATE bulk_key_change_items",
+    "keys/bulk/BulkKeyWorker.ts: UPDATE bulk_key_changes",
     "operators/OperatorTokens.ts: INSERT INTO operator_tokens",
     "operators/OperatorTokens.ts: UPDATE operator_tokens",
     "session/Sessions.ts: UPDATE operator_sessions",

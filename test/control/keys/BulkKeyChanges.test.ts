@@ -157,8 +157,9 @@ suite("Changes of many keys", (it) => {
       yield* ended(change)
       yield* ok("POST", `${admin}/operator-tokens/${idOf(made, "token")}/revoke`)
       // as if it had not come to its end yet
-      yield* sql`UPDATE bulk_key_change_items SET outcome = 'open' WHERE change_id = ${change}`
-      yield* sql`UPDATE bulk_key_changes SET state = 'running', token_id = ${idOf(made, "token")} WHERE id = ${change}`
+      yield* sql`UPDATE bulk_key_change_items SET outcome = 'waiting' WHERE change_id = ${change}`
+      yield* sql`UPDATE bulk_key_changes SET state = 'running', unchanged = 0, token_id = ${idOf(made, "token")}
+        WHERE id = ${change}`
       const stopped = yield* ended(change)
       assert.deepInclude(stopped, { state: "stopped", stop_reason: "Its operator token is no longer valid." })
       assert.deepInclude(at(stopped, "keys"), { waiting: 1 })
@@ -197,6 +198,100 @@ suite("Changes of many keys", (it) => {
     })
   )
 
+  it.effect("are undone by whoever may do the same, however often they were undone before", () =>
+    Effect.gen(function* () {
+      const ids = yield* makeKeys(1, () => ({}))
+      let change = yield* make({ action: "disable", ids })
+      for (let times = 0; times < 3; times++) change = yield* undo(change)
+      assert.deepStrictEqual(yield* memberOfKeys(ids, "disabled"), [false])
+      const other = yield* tokenWith("policies:update")
+      for (const verb of ["undo", "stop"]) {
+        const refused = yield* call("POST", `${path}/${idOf(change)}/${verb}`, {
+          authorization: `Bearer ${at(other, "raw_token")}`
+        })
+        assert.strictEqual(refused.status, 403, `${verb}: ${refused.text}`)
+      }
+    })
+  )
+
+  it.effect("are undone once more where the first undo was stopped", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const ids = yield* makeKeys(2, () => ({}))
+      const change = yield* make({ action: "disable", ids })
+      const first = yield* undo(change)
+      yield* sql`UPDATE bulk_key_changes SET state = 'stopped' WHERE id = ${idOf(first)}`
+      yield* ok("POST", `${admin}/keys/${ids[0]}/disable`)
+      const second = yield* undo(change)
+      assert.deepInclude(at(second, "keys"), { changed: 1, unchanged: 1 })
+      assert.deepStrictEqual(yield* memberOfKeys(ids, "disabled"), [false, false])
+    })
+  )
+
+  it.effect("stop by themselves once their token has lost the scope that they need", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const made = yield* tokenWith("keys:disable")
+      const ids = yield* makeKeys(1, () => ({}))
+      yield* sql`UPDATE operator_tokens SET scopes = ARRAY['usage:read'] WHERE id = ${idOf(made, "token")}`
+      const [row] = yield* sql<{
+        readonly id: string
+      }>`INSERT INTO bulk_key_changes (change, request_id, token_id, selected)
+        VALUES ('{"action":"disable"}', 'of a token', ${idOf(made, "token")}, 1) RETURNING id`
+      const stopped = yield* ended(row?.id ?? "")
+      assert.strictEqual(at(stopped, "stop_reason"), "Its operator token has lost the scope keys:disable.")
+      assert.deepStrictEqual(yield* memberOfKeys(ids, "disabled"), [false])
+    })
+  )
+
+  it.effect("take turns, so that a small one need not wait for a large one", () =>
+    Effect.gen(function* () {
+      const many = yield* makeKeys(120, () => ({}))
+      const [one = ""] = yield* makeKeys(1, () => ({}))
+      const large = yield* begin({ action: "disable", ids: many })
+      const small = yield* make({ action: "disable", ids: [one] })
+      assert.strictEqual(at(small, "state"), "done")
+      const waiting = at(yield* ok("GET", `${path}/${large}`), "keys", "waiting")
+      assert.isAbove(Number(waiting), 0)
+      yield* ended(large)
+    })
+  )
+
+  it.effect("of a newer version are left to it, and hold up no other one", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const ids = yield* makeKeys(1, () => ({}))
+      yield* sql`INSERT INTO bulk_key_changes (change, request_id) VALUES ('{"action":"paint"}', 'of a newer one')`
+      assert.deepInclude(yield* make({ action: "disable", ids }), { state: "done" })
+      yield* sql`DELETE FROM bulk_key_changes WHERE request_id = 'of a newer one'`
+    })
+  )
+
+  it.effect("name the keys that do not exist", () =>
+    Effect.gen(function* () {
+      const [id = ""] = yield* makeKeys(1, () => ({}))
+      const nobody = "00000000-0000-4000-8000-000000000000"
+      const change = yield* make({ action: "disable", ids: [nobody, id] })
+      assert.deepInclude(at(change, "keys"), { selected: 2, changed: 1, failed: 1 })
+      assert.deepInclude(at(change, "failures", 0), { key_id: nobody, message: "No key has this id." })
+    })
+  )
+
+  it.effect("are refused if the filter selects another number of keys by now", () =>
+    Effect.gen(function* () {
+      yield* makeKeys(3, (place) => ({ name: `numbered ${place}` }))
+      const filter = { q: "numbered" }
+      assert.deepStrictEqual(yield* ok("GET", `${path}/selection?q=numbered`), { selected: 3, is_too_many: false })
+      const body = { action: "disable", filter, expected_selected: 2 }
+      assert.deepInclude(refusalOf(yield* call("POST", path, { body })), {
+        status: 409,
+        code: "changed_since_read",
+        param: "expected_selected"
+      })
+      assert.deepInclude(yield* make({ ...body, expected_selected: 3 }), { state: "done", filter })
+    })
+  )
+
   it.effect("that cannot be are refused with the field", () =>
     Effect.gen(function* () {
       const [id = ""] = yield* makeKeys(1, () => ({}))
@@ -226,10 +321,8 @@ suite("Changes of many keys", (it) => {
       const { sql } = yield* Database
       const [id = ""] = yield* makeKeys(1, () => ({}))
       // another process is at them
-      yield* sql`INSERT INTO bulk_key_changes (change, request_id, created_at)
+      yield* sql`INSERT INTO bulk_key_changes (change, request_id, due_at)
         SELECT '{"action":"enable"}', 'of another', now() + interval '1 hour' FROM generate_series(1, 10)`
-      yield* sql`INSERT INTO bulk_key_change_items (change_id, place, key_id)
-        SELECT id, n, ${id}::uuid FROM bulk_key_changes, generate_series(1, 500) AS n WHERE request_id = 'of another'`
       const refused = yield* call("POST", path, { body: { action: "enable", ids: [id] } })
       assert.deepInclude(refusalOf(refused), { status: 429, code: "too_many_bulk_key_changes" })
       yield* sql`DELETE FROM bulk_key_changes WHERE request_id = 'of another'`

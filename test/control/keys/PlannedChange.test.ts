@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
 import * as fc from "fast-check"
-import { plannedChange, type StoredChange } from "../../../src/control/keys/bulk/PlannedChange.ts"
+import { plannedChange, projectsOf, type StoredChange, scopesOf } from "../../../src/control/keys/bulk/PlannedChange.ts"
 import type { KeyRow } from "../../../src/control/keys/KeyRows.ts"
 
 const now = DateTime.makeUnsafe(0)
@@ -33,15 +33,15 @@ const key = (parts: Partial<KeyRow>): KeyRow => ({
 })
 
 /** The key after the change, and what an undo needs to know. */
-const changedBy = (change: StoredChange, row: KeyRow, before: Parameters<typeof plannedChange>[2] = null) => {
-  const plan = plannedChange(change, row, before)
-  if (plan.kind === "switch") return { row: { ...row, disabled: plan.disabled }, before: plan.before }
-  if (plan.kind !== "patch") return { row, before: null }
+const changedBy = (change: StoredChange, row: KeyRow, restore: Parameters<typeof plannedChange>[2] = null) => {
+  const plan = plannedChange(change, row, restore)
+  if (plan.kind === "switch") return { row: { ...row, disabled: plan.disabled }, replaced: plan.replaced }
+  if (plan.kind !== "patch") return { row, replaced: null }
   const { owner_type = row.owner_type, project_id = row.project_id, tags, service_names } = plan.patch
   const kept = owner_type === "project" ? [] : row.service_names
   return {
     row: { ...row, owner_type, project_id, tags: tags ?? row.tags, service_names: service_names ?? kept },
-    before: plan.before
+    replaced: plan.replaced
   }
 }
 
@@ -70,7 +70,11 @@ describe("a change of many keys", () => {
     fc.assert(
       fc.property(rows, changes, (row, change) => {
         const changed = changedBy(change, row)
-        const undone = changedBy({ action: "undo" }, changed.row, changed.before)
+        const undone = changedBy(
+          { action: "undo", of: change.action === "undo" ? change.of : change.action },
+          changed.row,
+          changed.replaced
+        )
         assert.deepStrictEqual(comparable(undone.row), comparable(row))
       })
     )
@@ -90,5 +94,31 @@ describe("a change of many keys", () => {
         assert.strictEqual(plannedChange(change, { ...row, revoked_at: now }, null).kind, "unchanged")
       })
     )
+  })
+
+  it("that was undone leaves alone a key that somebody has moved on since", () => {
+    const from = { owner_type: "individual", project_id: null } as const
+    const to = { owner_type: "project", project_id: "p1" } as const
+    const undo = { action: "undo", of: "move" } as const
+    const restore = { from, to, service_names: ["a"] }
+    assert.strictEqual(plannedChange(undo, key({ owner_type: "project", project_id: "p2" }), restore).kind, "unchanged")
+    assert.deepInclude(plannedChange(undo, key(to), restore), { patch: { ...from, service_names: ["a"] } })
+  })
+
+  it("locks the projects to which it moves keys, in one order", () => {
+    const to = { owner_type: "project", project_id: "p3" } as const
+    const restores = ["p2", null, "p1", "p2"].map((project_id) => ({
+      from: { owner_type: project_id === null ? ("individual" as const) : ("project" as const), project_id },
+      to,
+      service_names: []
+    }))
+    assert.deepStrictEqual(projectsOf({ action: "undo", of: "move" }, [null, ...restores]), ["p1", "p2"])
+    assert.deepStrictEqual(projectsOf({ action: "move", project_id: "p9" }, [null]), ["p9"])
+    assert.deepStrictEqual(projectsOf({ action: "undo", of: "disable" }, [{ disabled: false }]), [])
+  })
+
+  it("needs the scopes of what it takes back, however often that was taken back", () => {
+    assert.deepStrictEqual(scopesOf({ action: "undo", of: "disable" }), ["keys:disable"])
+    assert.deepStrictEqual(scopesOf({ action: "undo", of: "move" }), ["policies:update", "keys:create"])
   })
 })

@@ -21,7 +21,13 @@ describePortal("The first minute", (portal) => {
     })
     assert.strictEqual(response.status, 200)
     await page.getByText("It arrived").waitFor()
-    assert.notInclude(await page.content(), secret)
+    // it stays until the person has it
+    await page.getByRole("region", { name: "Secret", exact: true }).getByText(secret).waitFor()
+    await page
+      .getByLabel("I stored the secret; hide it")
+      .check({ force: true })
+      .catch(() => {})
+    await eventuallyTrue(async () => !(await page.content()).includes(secret))
     await page.getByRole("button", { name: "Set the budget" }).click()
     await page.getByRole("dialog", { name: "Set a budget" }).getByRole("button", { name: "Set it" }).click()
     await page.getByText(/may spend \$5\.00 a day/).waitFor()

@@ -131,8 +131,9 @@ describe("what needs attention", () => {
       ...ofKeys([key, { ...key, id: "later", expires_at: "2027-01-01T00:00:00Z" }], now, at),
       ...ofLimits([limit(1), forecast, limit(1, "rpm_limit"), limit(0.2)], at),
       ...ofQueues([
-        { queue: "a", state: "no consumer" },
-        { queue: "b", state: "well" }
+        { queue: "a", state: "no consumer", dead: null },
+        { queue: "b", state: "well", dead: 0 },
+        { queue: "c", state: "well", dead: 8 }
       ])
     ])
     assert.deepStrictEqual(
@@ -141,7 +142,8 @@ describe("what needs attention", () => {
         [3, "has used up daily_budget_usd"],
         [3, "has no consumer"],
         [2, "expires 2026-11-28"],
-        [2, "will have used up daily_budget_usd 2026-11-26"]
+        [2, "will have used up daily_budget_usd 2026-11-26"],
+        [2, "has 8 dead letters: tasks that have failed for good"]
       ]
     )
   })

@@ -3,30 +3,29 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "../schema/Fields.ts"
-import { maxTags, SearchText, Tag } from "../schema/Labels.ts"
+import { maxTags, Tag } from "../schema/Labels.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
-import { KeyStateName, TeamId } from "./KeysApi.ts"
+import { keyFilters } from "./KeysApi.ts"
 
 export const maxKeys = 100_000
 export const maxKeyIds = 5_000
 
 const Tags = Schema.Array(Tag).check(Schema.isMaxLength(maxTags), Schema.isUnique())
 
-/** The filters of `GET keys`. Without any, all keys match. */
-export const KeyFilter = Schema.Struct({
-  q: Schema.optionalKey(SearchText),
-  project_id: Schema.optionalKey(Id),
-  team_id: Schema.optionalKey(TeamId),
-  tag: Schema.optionalKey(Tag),
-  state: Schema.optionalKey(KeyStateName)
-})
+/** Some of the filters of `GET keys`. Without any, all keys match. */
+export const KeyFilter = Schema.Struct(keyFilters)
+export type KeyFilter = typeof KeyFilter.Type
 
 const BulkActionName = Schema.Literals(["disable", "enable", "tag", "move"])
 
 /** Which keys: those with these ids, or those that match the filter now. A key that matches later is not changed. */
 const selection = {
   ids: Schema.optionalKey(Schema.Array(Id).check(Schema.isBetweenLength(1, maxKeyIds), Schema.isUnique())),
-  filter: Schema.optionalKey(KeyFilter)
+  filter: Schema.optionalKey(KeyFilter),
+  expected_selected: Schema.optionalKey(Schema.Int).annotate({
+    description:
+      "How many keys the filter selected as you read it. If it selects another number by now, nothing changes, and the response is 409 `changed_since_read`."
+  })
 }
 
 export const NewBulkKeyChange = Schema.Struct({
@@ -59,8 +58,10 @@ export const BulkKeyChange = Schema.Struct({
   add_tags: Schema.Array(Schema.String),
   remove_tags: Schema.Array(Schema.String),
   project_id: Schema.NullOr(Id),
+  /** `null` where the keys were listed by their ids. An undo has that of the change that it undoes. */
+  filter: Schema.NullOr(KeyFilter),
   undoes: Schema.NullOr(Id),
-  /** The change that undoes this one. */
+  /** The latest change that undoes this one. */
   undone_by: Schema.NullOr(Id),
   state: BulkKeyChangeState,
   /** Why it ended before the last key. */
@@ -96,7 +97,7 @@ export const BulkKeyChangesApi = HttpApiGroup.make("bulk-key-changes")
     HttpApiEndpoint.post("create", "/", {
       payload: NewBulkKeyChange,
       success: BulkKeyChange,
-      error: refusals("invalid_bulk_key_change", "missing_project", "too_many_bulk_key_changes")
+      error: refusals("invalid_bulk_key_change", "missing_project", "too_many_bulk_key_changes", "changed_since_read")
     })
       .annotateMerge(operation("Change many keys", "keys:disable", "policies:update"))
       .annotate(
@@ -112,10 +113,10 @@ export const BulkKeyChangesApi = HttpApiGroup.make("bulk-key-changes")
       .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.get("selection", "/selection", {
       query: KeyFilter,
-      success: Schema.Struct({ selected: Schema.Int })
+      success: Schema.Struct({ selected: Schema.Int, is_too_many: Schema.Boolean })
     })
       .annotateMerge(operation("Count the keys that a filter selects", "operators:manage"))
-      .annotate(OpenApi.Description, `Counts up to ${maxKeys + 1}: a change takes one less.`),
+      .annotate(OpenApi.Description, `\`is_too_many\`: there are more than ${maxKeys}, and a change would be refused.`),
     HttpApiEndpoint.get("get", "/:id", { params, success: BulkKeyChangeWithFailures }).annotateMerge(
       operation("Show how far a change of many keys is", "operators:manage")
     ),
@@ -130,7 +131,7 @@ export const BulkKeyChangesApi = HttpApiGroup.make("bulk-key-changes")
       .annotateMerge(operation("Undo a change of many keys", "keys:disable", "policies:update"))
       .annotate(
         OpenApi.Description,
-        "Sets back what the change has changed, by another change. It requires the scopes of the first one."
+        "Restores what the change has replaced, by another change, in keys that are still as it left them. It requires the scopes of the first one. After an undo that was stopped, or could not restore each key, another one may begin."
       )
   )
   .prefix("/bulk-key-changes")

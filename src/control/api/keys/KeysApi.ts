@@ -115,12 +115,16 @@ export type ListedKey = typeof ListedKey.Type
 export const KeySort = Schema.Literals(["created_at", "last_used_at", "expires_at", "spend"])
 export type KeySort = typeof KeySort.Type
 
-const KeysQuery = Schema.Struct({
+export const keyFilters = {
   q: Schema.optionalKey(SearchText),
   project_id: Schema.optionalKey(Id),
   team_id: Schema.optionalKey(TeamId),
   tag: Schema.optionalKey(Tag),
-  state: Schema.optionalKey(KeyStateName),
+  state: Schema.optionalKey(KeyStateName)
+}
+
+const KeysQuery = Schema.Struct({
+  ...keyFilters,
   key_prefix: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^rk_live_.{8}$/, { expected: "the first 16 characters of a key" }))
   ),

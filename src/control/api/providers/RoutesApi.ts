@@ -46,9 +46,9 @@ export type SingleRoutePatch = typeof SingleRoutePatch.Type
 
 export const AllRoutesPatch = RoutePatch.pipe(
   Schema.fieldsAssign({
-    expected_updated_at: Schema.optionalKey(Timestamp).annotate({
+    expected_updated_at: Schema.optionalKey(Schema.Record(Schema.String, Timestamp)).annotate({
       description:
-        "The latest `updated_at` of the ten routes as you read them. If one of them was changed since, nothing changes, and the response is 409 `changed_since_read`."
+        "The `updated_at` of each route as you read it, by its `route_id`. If one of them was changed since, nothing changes, and the response is 409 `changed_since_read`."
     })
   })
 )

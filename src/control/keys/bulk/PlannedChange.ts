@@ -1,39 +1,53 @@
 import { Schema } from "effect"
 import { type KeyPatch, OwnerType } from "../../api/keys/KeysApi.ts"
 import { maxTags } from "../../api/schema/Labels.ts"
+import type { Scope } from "../../api/schema/Security.ts"
 import type { KeyRow } from "../KeyRows.ts"
 
 const Texts = Schema.Array(Schema.String)
+const ActionName = Schema.Literals(["disable", "enable", "tag", "move"])
 
-/** What a bulk change does to each of its keys, as it is stored. */
+/** What a bulk change does to each of its keys, as it is stored. `of` is the action that was undone first. */
 export const StoredChange = Schema.Union([
-  Schema.Struct({ action: Schema.Literals(["disable", "enable", "undo"]) }),
+  Schema.Struct({ action: Schema.Literals(["disable", "enable"]) }),
   Schema.Struct({ action: Schema.Literal("tag"), add_tags: Texts, remove_tags: Texts }),
-  Schema.Struct({ action: Schema.Literal("move"), project_id: Schema.String })
+  Schema.Struct({ action: Schema.Literal("move"), project_id: Schema.String }),
+  Schema.Struct({ action: Schema.Literal("undo"), of: ActionName })
 ])
 export type StoredChange = typeof StoredChange.Type
 
-/** What a bulk change has replaced in a key, for an undo. Tags that others add or remove meanwhile stay as they are. */
-export const Before = Schema.Struct({
-  disabled: Schema.optionalKey(Schema.Boolean),
-  added_tags: Schema.optionalKey(Texts),
-  removed_tags: Schema.optionalKey(Texts),
-  owner_type: Schema.optionalKey(OwnerType),
-  project_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  service_names: Schema.optionalKey(Texts)
-})
-export type Before = typeof Before.Type
+/** The scopes that a change needs. An undo needs those of the change that it takes back. */
+export const scopesOf = (change: StoredChange): ReadonlyArray<Scope> =>
+  scopesOfAction[change.action === "undo" ? change.of : change.action]
+
+const scopesOfAction: Readonly<Record<typeof ActionName.Type, ReadonlyArray<Scope>>> = {
+  disable: ["keys:disable"],
+  enable: ["keys:disable"],
+  tag: ["policies:update"],
+  move: ["policies:update", "keys:create"]
+}
+
+const Owner = Schema.Struct({ owner_type: OwnerType, project_id: Schema.NullOr(Schema.String) })
+type Owner = typeof Owner.Type
+
+/** The values that a change has replaced in one key. An undo restores them where the key is still as the change left it. */
+export const Replaced = Schema.Union([
+  Schema.Struct({ disabled: Schema.Boolean }),
+  Schema.Struct({ added_tags: Texts, removed_tags: Texts }),
+  Schema.Struct({ from: Owner, to: Owner, service_names: Texts })
+])
+export type Replaced = typeof Replaced.Type
 
 export type PlannedChange =
   | { readonly kind: "unchanged" }
   | { readonly kind: "failed"; readonly message: string }
-  | { readonly kind: "switch"; readonly disabled: boolean; readonly before: Before }
-  | { readonly kind: "patch"; readonly patch: KeyPatch; readonly before: Before }
+  | { readonly kind: "switch"; readonly disabled: boolean; readonly replaced: Replaced }
+  | { readonly kind: "patch"; readonly patch: KeyPatch; readonly replaced: Replaced }
 
 const unchanged: PlannedChange = { kind: "unchanged" }
 
-/** Decides what a change does to a key. `before` is what an undo sets back. */
-export const plannedChange = (change: StoredChange, key: KeyRow, before: Before | null): PlannedChange => {
+/** Decides what a change does to a key. `restore` is what an undo sets back. */
+export const plannedChange = (change: StoredChange, key: KeyRow, restore: Replaced | null): PlannedChange => {
   if (key.revoked_at !== null) return unchanged
   switch (change.action) {
     case "disable":
@@ -42,14 +56,14 @@ export const plannedChange = (change: StoredChange, key: KeyRow, before: Before 
     case "tag":
       return tagged(key, change.add_tags, change.remove_tags)
     case "move":
-      return moved(key, { owner_type: "project", project_id: change.project_id })
+      return moved(key, { owner_type: "project", project_id: change.project_id }, undefined)
     case "undo":
-      return undone(key, before ?? {})
+      return restore === null ? unchanged : restored(key, restore)
   }
 }
 
 const switched = (key: KeyRow, disabled: boolean): PlannedChange =>
-  key.disabled === disabled ? unchanged : { kind: "switch", disabled, before: { disabled: key.disabled } }
+  key.disabled === disabled ? unchanged : { kind: "switch", disabled, replaced: { disabled: key.disabled } }
 
 const tagged = ({ tags: now }: KeyRow, add: ReadonlyArray<string>, remove: ReadonlyArray<string>): PlannedChange => {
   const added_tags = add.filter((tag) => !now.includes(tag))
@@ -58,22 +72,31 @@ const tagged = ({ tags: now }: KeyRow, add: ReadonlyArray<string>, remove: Reado
   const tags = [...now.filter((tag) => !removed_tags.includes(tag)), ...added_tags]
   return tags.length > maxTags
     ? { kind: "failed", message: `It would have ${tags.length} tags. A key has at most ${maxTags}.` }
-    : { kind: "patch", patch: { tags }, before: { added_tags, removed_tags } }
+    : { kind: "patch", patch: { tags }, replaced: { added_tags, removed_tags } }
 }
 
-type Place = Pick<Before, "owner_type" | "project_id" | "service_names">
+const isSameOwner = (one: Owner, other: Owner): boolean =>
+  one.owner_type === other.owner_type && one.project_id === other.project_id
 
 /** A key that moves to a project loses its own list of services, which an undo brings back. */
-const moved = ({ owner_type, project_id, service_names }: KeyRow, to: Place): PlannedChange =>
-  to.owner_type === owner_type && to.project_id === project_id
-    ? unchanged
-    : { kind: "patch", patch: { ...to }, before: { owner_type, project_id, service_names } }
+const moved = (key: KeyRow, to: Owner, services: ReadonlyArray<string> | undefined): PlannedChange => {
+  const { owner_type, project_id, service_names } = key
+  const from = { owner_type, project_id }
+  if (isSameOwner(from, to)) return unchanged
+  const hasOwnServices = to.owner_type === "individual" && services !== undefined
+  const patch = { ...to, ...(hasOwnServices && { service_names: services }) }
+  return { kind: "patch", patch, replaced: { from, to, service_names } }
+}
 
-const undone = (key: KeyRow, before: Before): PlannedChange => {
-  const { added_tags, disabled, owner_type, project_id, removed_tags, service_names } = before
-  if (disabled !== undefined) return switched(key, disabled)
-  if (added_tags !== undefined) return tagged(key, removed_tags ?? [], added_tags)
-  if (owner_type === undefined || project_id === undefined) return unchanged
-  const hasOwnServices = owner_type === "individual" && service_names !== undefined
-  return moved(key, { owner_type, project_id, ...(hasOwnServices && { service_names }) })
+const restored = (key: KeyRow, restore: Replaced): PlannedChange => {
+  if ("disabled" in restore) return switched(key, restore.disabled)
+  if ("added_tags" in restore) return tagged(key, restore.removed_tags, restore.added_tags)
+  return isSameOwner(key, restore.to) ? moved(key, restore.from, restore.service_names) : unchanged
+}
+
+/** The projects to which a change moves keys. */
+export const projectsOf = (change: StoredChange, restores: ReadonlyArray<Replaced | null>): ReadonlyArray<string> => {
+  if (change.action === "move") return [change.project_id]
+  const ids = restores.flatMap((restore) => (restore !== null && "from" in restore ? [restore.from.project_id] : []))
+  return [...new Set(ids)].filter((id) => id !== null).sort()
 }

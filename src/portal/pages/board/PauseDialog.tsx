@@ -25,10 +25,15 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
   const resume = () =>
     write.mutate(
       { path: taskPath`/queues/${queue}/resume` },
-      { onSuccess: ({ detail }) => done(`${queue} is resumed`, detail) }
+      {
+        onSuccess: ({ detail }) => {
+          notifications.hide(`paused ${queue}`)
+          done(`${queue} is resumed`, detail)
+        }
+      }
     )
-  const done = (title: string, message: React.ReactNode) => {
-    notifications.show({ title, message })
+  const done = (title: string, message: React.ReactNode, id?: string) => {
+    notifications.show({ title, message, ...(id !== undefined && { id }) })
     onClose()
   }
   if (paused !== null)
@@ -67,7 +72,8 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
                   <Button variant="default" size="compact-sm" onClick={resume}>
                     Undo
                   </Button>
-                </>
+                </>,
+                `paused ${queue}`
               )
           }
         )

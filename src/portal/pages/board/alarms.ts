@@ -28,6 +28,7 @@ export const alarmsOf = ({ broker, error, now, queues, workers }: Evidence): Rea
   ...storeAlarms(error),
   ...brokerAlarms(broker),
   ...queues.flatMap(queueAlarm).sort((one, other) => rank(one) - rank(other)),
+  ...queues.flatMap(deadAlarm),
   ...workers.flatMap((worker) => workerAlarm(worker, now))
 ]
 
@@ -71,6 +72,19 @@ const queueAlarm = (view: QueueView): ReadonlyArray<Alarm> => {
       return []
   }
 }
+
+const deadAlarm = ({ dead, queue }: QueueView): ReadonlyArray<Alarm> =>
+  (dead ?? 0) === 0
+    ? []
+    : [
+        {
+          id: `${queue} dead`,
+          meaning: "warning",
+          word: "dead letters",
+          sentence: `${dead === 1 ? "1 message of it has" : `${dead} messages of it have`} failed for good and wait in its dead-letter queue.`,
+          queue
+        }
+      ]
 
 const workerAlarm = ({ seen_at, worker }: WorkerReport, now: number): ReadonlyArray<Alarm> => {
   const silent = now - Date.parse(seen_at)

@@ -29,6 +29,7 @@ const HomePage = () => {
             void spend.query.refetch()
           }}
         />
+        {queues.isThere && <Attention />}
       </>
     )
   return (

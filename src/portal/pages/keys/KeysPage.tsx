@@ -14,6 +14,7 @@ import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
 import { BulkBar } from "./bulk/BulkBar.tsx"
+import type { Matching } from "./bulk/selection.ts"
 import { columns } from "./columns.tsx"
 import { useKeyFilters, useKeyQuery } from "./filters.ts"
 import { KeySummary } from "./KeySummary.tsx"
@@ -29,9 +30,16 @@ const KeysPage = () => {
   const mayChange = useAllowed("keys:disable", "keys:rotate", "policies:update")
   const [selected, setSelected] = useState(nobody)
   const { isFiltered, query, sorting } = useKeyQuery()
+  const [matching, setMatching] = useState<{ readonly of: string; readonly selection: Matching }>()
+  const queryText = JSON.stringify(query)
   const filters = useKeyFilters()
   const request = { query: { ...query, limit: pageSize } }
   const list = useApiList(keysPath, request)
+  /** Whoever picks or leaves out a key no longer means all that match. */
+  const select = (ids: ReadonlySet<string>) => {
+    setMatching(undefined)
+    setSelected(ids)
+  }
   useLiveRefresh(liveTopics, [keysPath, keyPath])
   return (
     <>
@@ -42,7 +50,7 @@ const KeysPage = () => {
           <>
             <CopyAs address={addressOf("/admin-ui/admin/keys", request)} />
             <Button component={Link} to="/keys/changes" variant="default">
-              Changes of many
+              Bulk changes
             </Button>
             <CreateButton />
           </>
@@ -59,15 +67,19 @@ const KeysPage = () => {
           openId={text("open")}
           sorting={sorting}
           list={list}
-          {...(mayChange && { selected, onSelect: setSelected })}
+          {...(mayChange && { selected, onSelect: select })}
           toolbar={
             selected.size > 0 ? (
               <BulkBar
-                rows={list.rows}
-                selected={selected}
+                selection={
+                  matching?.of === queryText
+                    ? matching.selection
+                    : { kind: "picked", keys: list.rows.filter(({ id }) => selected.has(id)) }
+                }
                 query={query}
                 hasMore={list.query.hasNextPage}
-                onSelect={setSelected}
+                onMatching={(selection) => setMatching({ of: queryText, selection })}
+                onClear={() => select(nobody)}
               />
             ) : (
               <FilterBar filters={filters} />

@@ -24,13 +24,13 @@ export const useKeyQuery = () => {
   const { change, text } = useTextSearch()
   const by = oneOf(sorts, text("sort_by")) ?? "created_at"
   const order = oneOf(orders, text("sort_order")) ?? usualOrder[by]
-  const query: Partial<KeyQuery> = {
+  const query: KeyQuery = {
     ...given("q", text("q")),
     ...given("state", oneOf(states, text("state"))),
     ...given("tag", text("tag")),
     ...given("team_id", text("team_id")),
     ...given("project_id", text("project_id")),
-    ...(text("near_limit") === "true" && { near_limit: true }),
+    ...(text("near_limit") === "true" && { near_limit: "true" as const }),
     ...(text("sort_by") !== undefined && { sort_by: by }),
     ...(order !== usualOrder[by] && { sort_order: order })
   }
@@ -76,4 +76,17 @@ export const useKeyFilters = (): ReadonlyArray<Filter> => {
     { name: "team_id", label: "Team" },
     { name: "tag", label: "Tag" }
   ]
+}
+
+/** A filter in the words of the page, such as `State: active, Project: checkout`. */
+export const useFilterWords = (filter: Readonly<Record<string, string>>): string => {
+  const filters = useKeyFilters()
+  return filters
+    .flatMap(({ choices = [], label, name }) => {
+      const value = filter[name]
+      if (value === undefined) return []
+      const choice = choices.find((one) => typeof one !== "string" && one.value === value)
+      return [`${label}: ${typeof choice === "object" ? choice.label : value}`]
+    })
+    .join(", ")
 }

@@ -44,8 +44,10 @@ export const AllRoutesForm = ({
             title: "Change all routes",
             action: "Change",
             guard: { base, reread, fieldsOf: (all) => valuesOf(all, names), changes: { ...patch } },
-            run: ({ updated_at }) =>
-              call("PATCH", "/admin-ui/admin/routes/config", { body: { ...patch, expected_updated_at: updated_at } }),
+            run: ({ routes }) =>
+              call("PATCH", "/admin-ui/admin/routes/config", {
+                body: { ...patch, expected_updated_at: timesOf(routes) }
+              }),
             done: "All routes are changed.",
             audit: { type: "family_a_route", id: "" },
             onDone: onClose
@@ -84,6 +86,9 @@ interface AllRoutes {
   readonly updated_at: string
   readonly routes: ReadonlyArray<Route>
 }
+
+const timesOf = (routes: ReadonlyArray<Route>): Readonly<Record<string, string>> =>
+  Object.fromEntries(routes.map(({ route_id, updated_at }) => [route_id, updated_at]))
 
 const latestOf = (routes: ReadonlyArray<Route>): string =>
   routes.map(({ updated_at }) => updated_at).reduce((a, b) => (a > b ? a : b), "")

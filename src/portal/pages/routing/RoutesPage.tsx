@@ -41,8 +41,8 @@ const RoutesPage = () => {
         <RouteTable family="b" query={b} />
         <ServiceRoutes />
       </Stack>
-      {text("do") === "all" && mayChange && (
-        <AllRoutesForm routes={[...(a.data ?? []), ...(b.data ?? [])]} onClose={() => change({ do: undefined })} />
+      {text("do") === "all" && mayChange && a.data !== undefined && b.data !== undefined && (
+        <AllRoutesForm routes={[...a.data, ...b.data]} onClose={() => change({ do: undefined })} />
       )}
     </>
   )

@@ -35,7 +35,7 @@ export const ChangeDialog = (props: Props) => {
           {children}
           {name !== undefined && (
             <TextInput
-              label={`Type ${name} to confirm`}
+              label={`Type “${name}” to confirm`}
               value={typed}
               autoComplete="off"
               onChange={({ currentTarget }) => setTyped(currentTarget.value)}

@@ -9,7 +9,7 @@ interface Props {
 
 /** Text to copy: commands, snippets, bodies. */
 export const CodeBlock = ({ label, text }: Props) => (
-  <figure className={styles.block}>
+  <figure className={styles.block} data-word={!/\s/.test(text) || undefined}>
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached with the keyboard */}
     <section tabIndex={0} aria-label={label}>
       <pre>{text}</pre>

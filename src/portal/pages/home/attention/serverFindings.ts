@@ -74,6 +74,7 @@ export const ofHealth = (states: ReadonlyArray<Health>, at: (iso: string) => str
 interface Queue {
   readonly queue: string
   readonly state: string
+  readonly dead: number | null
 }
 
 /** States of queues in which nothing gets done without a person. */
@@ -86,19 +87,24 @@ const badStates: Readonly<Record<string, 1 | 2 | 3>> = {
 }
 
 export const ofQueues = (queues: ReadonlyArray<Queue>): ReadonlyArray<Finding> =>
-  queues.flatMap(({ queue, state }) => {
+  queues.flatMap(({ dead, queue, state }): ReadonlyArray<Finding> => {
     const weight = badStates[state]
-    return weight === undefined
-      ? []
-      : [
-          {
-            id: `queue ${queue}`,
-            weight,
-            name: queue,
-            sentence: state === "no consumer" ? "has no consumer" : `is ${state}`,
-            path: "/tasks/board"
-          }
-        ]
+    const sentence = state === "no consumer" ? "has no consumer" : `is ${state}`
+    const letters = dead === 1 ? "1 dead letter" : `${(dead ?? 0).toLocaleString("en-US")} dead letters`
+    return [
+      ...(weight === undefined ? [] : [{ id: `queue ${queue}`, weight, name: queue, sentence, path: "/tasks/board" }]),
+      ...(dead === null || dead === 0
+        ? []
+        : [
+            {
+              id: `dead ${queue}`,
+              weight: 2 as const,
+              name: queue,
+              sentence: `has ${letters}: tasks that have failed for good`,
+              path: "/dead-letters"
+            }
+          ])
+    ]
   })
 
 interface System {

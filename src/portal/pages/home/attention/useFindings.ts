@@ -22,7 +22,7 @@ interface Counts {
 }
 
 interface Queues {
-  readonly queues: ReadonlyArray<{ readonly queue: string; readonly state: string }>
+  readonly queues: ReadonlyArray<{ readonly queue: string; readonly state: string; readonly dead: number | null }>
 }
 
 /** Looks for what needs a person: each kind with one call, and what cannot be looked at is named. */

@@ -43,11 +43,8 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
         <SendRequest
           made={made}
           arrived={arrived}
-          onArrived={(next) => {
-            setArrived(next)
-            // the command had the secret; from now on it is not in the page
-            setMade((before) => before && { ...before, secret: "" })
-          }}
+          onArrived={setArrived}
+          onStored={() => setMade((before) => before && { ...before, secret: "" })}
         />
       </Step>
       <Step
@@ -63,7 +60,7 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
       </Step>
       <Step number={4} title="Set up an agent" state={isSent ? "now" : "waiting"}>
         {isSent ? (
-          <Snippets model={firstModel} tool={tool} onTool={setTool} />
+          <Snippets secret={made?.secret || undefined} model={firstModel} tool={tool} onTool={setTool} />
         ) : (
           <p>Claude Code, Codex, Cursor and the SDKs of OpenAI and Anthropic work with this gateway and a key.</p>
         )}

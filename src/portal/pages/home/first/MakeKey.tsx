@@ -5,7 +5,7 @@ import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { LinkButton } from "../../../shared/page/LinkButton.tsx"
 import styles from "./FirstSteps.module.css"
 
-/** A key that this page has made, and its secret until a request has arrived. */
+/** A key that this page has made, and its secret until the person says that it is stored. */
 export interface MadeKey {
   readonly id: string
   readonly name: string

@@ -4,6 +4,7 @@ import { useLive } from "../../../api/live.ts"
 import { useApi } from "../../../api/queries.ts"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 import { eventsPath, type UsageRow } from "../../../shared/usage/useUsageEvents.ts"
+import { CodeBlock } from "../../../shared/words/CodeBlock.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { IdLink } from "../../../shared/words/IdLink.tsx"
 import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -21,14 +22,15 @@ interface Props {
   readonly made: MadeKey | undefined
   readonly arrived: Arrived | undefined
   readonly onArrived: (arrived: Arrived) => void
+  /** The person has stored the secret: it must leave the page. */
+  readonly onStored: () => void
 }
 
 /** The feed tells at once. Where it is off, the records tell a little later. */
 const askEveryMs = 3_000
 
 /** A command to copy. The page waits for its request, and shows it arrive. */
-export const SendRequest = ({ arrived, made, onArrived }: Props) => {
-  const [isStored, setStored] = useState(false)
+export const SendRequest = ({ arrived, made, onArrived, onStored }: Props) => {
   const [tool, setTool] = useState("curl")
   const begun = useState(() => new Date().toISOString())[0]
   useLive(({ requests }) => {
@@ -57,7 +59,7 @@ export const SendRequest = ({ arrived, made, onArrived }: Props) => {
 
   return (
     <>
-      {!isStored && arrived === undefined && (
+      {arrived === undefined && made?.secret !== "" && (
         <>
           <p>
             Run the command, or use the key with a tool.{" "}
@@ -66,12 +68,11 @@ export const SendRequest = ({ arrived, made, onArrived }: Props) => {
           <Snippets secret={made?.secret} model={firstModel} tool={tool} onTool={setTool} />
         </>
       )}
-      {made !== undefined && arrived === undefined && (
-        <Checkbox
-          label="I stored the secret; hide it"
-          checked={isStored}
-          onChange={({ currentTarget }) => setStored(currentTarget.checked)}
-        />
+      {made !== undefined && made.secret !== "" && (
+        <>
+          {arrived !== undefined && <CodeBlock text={made.secret} label="Secret" />}
+          <Checkbox label="I stored the secret; hide it" checked={false} onChange={onStored} />
+        </>
       )}
       <p aria-live="polite" className={styles.wait}>
         {arrived === undefined ? (

@@ -9,22 +9,24 @@ import type { Key, KeyQuery } from "../words/key.ts"
 import { BulkDialog } from "./BulkDialog.tsx"
 import { BulkRotate } from "./BulkRotate.tsx"
 import { type BulkAction, bulkActions } from "./bulkActions.tsx"
-import { countOf, filterOf, keysOf, mostRead, type Selection } from "./selection.ts"
+import { countOf, filterOf, keysOf, type Matching, mostRead, type Selection } from "./selection.ts"
 
 interface Props {
-  readonly rows: ReadonlyArray<Key>
-  readonly selected: ReadonlySet<string>
-  readonly query: Partial<KeyQuery>
+  readonly selection: Selection
+  /** Of the list that is shown. */
+  readonly query: KeyQuery
   readonly hasMore: boolean
-  readonly onSelect: (ids: ReadonlySet<string>) => void
+  readonly onMatching: (matching: Matching) => void
+  readonly onClear: () => void
 }
 
 /** What can be done with the selected keys, or with all that match. */
-export const BulkBar = ({ hasMore, onSelect, query, rows, selected }: Props) => {
-  const [matching, setMatching] = useState<Extract<Selection, { kind: "matching" }>>()
-  const [action, setAction] = useState<BulkAction>()
-  const [rotated, setRotated] = useState<ReadonlyArray<Key>>()
-  const { error, isBusy, submit } = useSubmit<unknown>()
+export const BulkBar = ({ hasMore, onClear, onMatching, query, selection }: Props) => {
+  // the list goes on behind a dialog, which must not follow it
+  const [asked, setAsked] = useState<{ readonly action: BulkAction; readonly selection: Selection }>()
+  const [toRotate, setToRotate] = useState<ReadonlyArray<Key>>()
+  const all = useSubmit<unknown>()
+  const rotation = useSubmit<unknown>()
   const mayRotate = useAllowed("keys:rotate")
   const scopes = {
     "keys:disable": useAllowed("keys:disable"),
@@ -32,61 +34,61 @@ export const BulkBar = ({ hasMore, onSelect, query, rows, selected }: Props) => 
     "keys:create": useAllowed("keys:create")
   }
   const filter = filterOf(query)
-  const selection: Selection = matching ?? { kind: "picked", keys: rows.filter(({ id }) => selected.has(id)) }
+  const count = countOf(selection)
+  const isTooMany = selection.kind === "matching" && selection.isTooMany
   const selectAll = () =>
-    void submit(async () => {
+    void all.submit(async () => {
       if (filter === undefined) return
-      const { selected: count } = await call("GET", "/admin-ui/admin/bulk-key-changes/selection", { query: filter })
-      setMatching({ kind: "matching", filter, count })
+      const found = await call("GET", "/admin-ui/admin/bulk-key-changes/selection", { query: filter })
+      onMatching({ kind: "matching", filter, count: found.selected, isTooMany: found.is_too_many })
     })
-  const clear = () => {
-    setMatching(undefined)
-    onSelect(new Set())
-  }
+  const error = all.error ?? rotation.error
   return (
     <Group gap={8} role="toolbar" aria-label="Selected keys">
       <strong>
-        {matching !== undefined && "all "}
-        {countText(countOf(selection))} {matching === undefined ? "selected" : "that match"}
+        {isTooMany
+          ? `more than ${countText(count)} match: narrow the filters`
+          : selection.kind === "matching"
+            ? `all ${countText(count)} that match`
+            : `${countText(count)} selected`}
       </strong>
-      {hasMore && matching === undefined && filter !== undefined && (
-        <Button variant="subtle" loading={isBusy} onClick={selectAll}>
+      {hasMore && selection.kind === "picked" && filter !== undefined && (
+        <Button variant="subtle" loading={all.isBusy} onClick={selectAll}>
           Select all that match
         </Button>
       )}
-      {bulkActions
-        .filter(({ needs }) => needs.every((scope) => scopes[scope]))
-        .map((one) => (
-          <Button key={one.label} variant="default" onClick={() => setAction(one)}>
-            {one.label}
-          </Button>
-        ))}
-      {mayRotate && countOf(selection) <= mostRead && (
+      {!isTooMany &&
+        bulkActions
+          .filter(({ needs }) => needs.every((scope) => scopes[scope]))
+          .map((action) => (
+            <Button key={action.label} variant="default" onClick={() => setAsked({ action, selection })}>
+              {action.label}
+            </Button>
+          ))}
+      {mayRotate && count <= mostRead && (
         <Button
           variant="default"
-          loading={isBusy}
-          onClick={() => void submit(async () => setRotated(await keysOf(selection)))}
+          loading={rotation.isBusy}
+          onClick={() => void rotation.submit(async () => setToRotate(await keysOf(selection)))}
         >
           Rotate
         </Button>
       )}
-      <Button variant="subtle" color="gray" onClick={clear}>
+      <Button variant="subtle" color="gray" onClick={onClear}>
         Clear
       </Button>
       {error !== null && <ErrorNote error={error} />}
-      {rotated !== undefined && (
+      {toRotate !== undefined && (
         <BulkRotate
-          keys={rotated}
-          onClose={() => setRotated(undefined)}
+          keys={toRotate}
+          onClose={() => setToRotate(undefined)}
           onDone={() => {
-            setRotated(undefined)
-            clear()
+            setToRotate(undefined)
+            onClear()
           }}
         />
       )}
-      {action !== undefined && (
-        <BulkDialog action={action} selection={selection} onClose={() => setAction(undefined)} />
-      )}
+      {asked !== undefined && <BulkDialog {...asked} onClose={() => setAsked(undefined)} />}
     </Group>
   )
 }

@@ -4,6 +4,7 @@ import { useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { countText } from "../../../shared/words/format.ts"
 import { changesPath } from "../changes/bulkChange.tsx"
+import { useFilterWords } from "../filters.ts"
 import type { Key } from "../words/key.ts"
 import type { BulkAction, BulkInput } from "./bulkActions.tsx"
 import { countOf, type Selection } from "./selection.ts"
@@ -22,13 +23,19 @@ export const BulkDialog = ({ action, onClose, selection }: Props) => {
   const begin = useApiWrite("POST", changesPath, [changesPath])
   const navigate = useNavigate()
   const count = countOf(selection)
-  const which = selection.kind === "picked" ? { ids: selection.keys.map(({ id }) => id) } : { filter: selection.filter }
+  const described = useFilterWords(selection.kind === "matching" ? selection.filter : {})
+  const isEveryKey = selection.kind === "matching" && described === ""
+  const which =
+    selection.kind === "picked"
+      ? { ids: selection.keys.map(({ id }) => id) }
+      : { filter: selection.filter, expected_selected: count }
   return (
     <ChangeDialog
       title={`${action.label} ${countText(count)} ${count === 1 ? "key" : "keys"}`}
       action={`${action.label} ${countText(count)}`}
       isBusy={begin.isPending}
       isDisabled={!action.isReady(input)}
+      {...(isEveryKey && { name: "all keys" })}
       error={begin.error}
       onClose={onClose}
       onConfirm={() =>
@@ -44,12 +51,8 @@ export const BulkDialog = ({ action, onClose, selection }: Props) => {
         <KeyList keys={selection.keys} />
       ) : (
         <p>
-          {Object.keys(selection.filter).length === 0
-            ? "All keys of this installation."
-            : `All keys with ${Object.entries(selection.filter)
-                .map(([name, value]) => `${name} ${value}`)
-                .join(", ")}.`}{" "}
-          They are chosen when the change begins.
+          {isEveryKey ? "All keys of this installation." : <bdi>All keys that match {described}.</bdi>} If another
+          number of keys matches when the change begins, nothing is changed.
         </p>
       )}
     </ChangeDialog>

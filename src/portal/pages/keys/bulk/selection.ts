@@ -4,35 +4,23 @@ import { type Key, type KeyQuery, keysPath } from "../words/key.ts"
 
 export type KeyFilter = NonNullable<BodyOf<"POST", "/admin-ui/admin/bulk-key-changes">["filter"]>
 
-/** The keys that were picked, or all that match: the server picks these when the change begins. */
-export type Selection =
-  | { readonly kind: "picked"; readonly keys: ReadonlyArray<Key> }
-  | { readonly kind: "matching"; readonly filter: KeyFilter; readonly count: number }
+/** All keys that match a filter: the server picks them when the change begins. */
+export interface Matching {
+  readonly kind: "matching"
+  readonly filter: KeyFilter
+  readonly count: number
+  /** More than a change takes. */
+  readonly isTooMany: boolean
+}
+
+export type Selection = Matching | { readonly kind: "picked"; readonly keys: ReadonlyArray<Key> }
 
 export const countOf = (selection: Selection): number =>
   selection.kind === "picked" ? selection.keys.length : selection.count
 
 /** `undefined` for a list that is not a selection by filters: how near a key is to its limits changes all the time. */
-export const filterOf = ({
-  near_limit,
-  project_id,
-  q,
-  state,
-  tag,
-  team_id
-}: Partial<KeyQuery>): KeyFilter | undefined =>
-  near_limit !== undefined
-    ? undefined
-    : {
-        ...(q !== undefined && { q: String(q) }),
-        ...(project_id !== undefined && { project_id: String(project_id) }),
-        ...(team_id !== undefined && { team_id: String(team_id) }),
-        ...(tag !== undefined && { tag: String(tag) }),
-        ...(state !== undefined && { state: stateOf(state) })
-      }
-
-const states = ["active", "disabled", "expired", "revoked"] as const
-const stateOf = (state: unknown) => states.find((one) => one === state) ?? "active"
+export const filterOf = ({ near_limit, sort_by: _, sort_order: __, ...filter }: KeyQuery): KeyFilter | undefined =>
+  near_limit === undefined ? filter : undefined
 
 /** New secrets pass through the browser, which keeps so many. */
 export const mostRead = 5_000

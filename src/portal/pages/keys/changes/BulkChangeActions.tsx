@@ -8,7 +8,7 @@ import { countText } from "../../../shared/words/format.ts"
 import { type BulkChange, changePath } from "./bulkChange.tsx"
 
 /** Stops a change, and takes back what it has changed. */
-export const BulkChangeActions = ({ change: { id, keys, state, undone_by } }: { readonly change: BulkChange }) => {
+export const BulkChangeActions = ({ change: { id, keys, state } }: { readonly change: BulkChange }) => {
   const mayChange = useAllowed("keys:disable", "policies:update")
   const navigate = useNavigate()
   const { ask, dialog } = useConfirm()
@@ -30,7 +30,11 @@ export const BulkChangeActions = ({ change: { id, keys, state, undone_by } }: { 
     ask({
       title: "Undo the change",
       action: "Undo it",
-      body: <p>{countText(keys.changed)} keys become what they were before. What others changed since stays.</p>,
+      body: (
+        <p>
+          {countText(keys.changed)} keys become what they were before, where they still are as the change left them.
+        </p>
+      ),
       run: async () => {
         const undone: ResponseOf<"POST", `${typeof changePath}/undo`> = await call("POST", `${changePath}/undo`, {
           params
@@ -46,7 +50,7 @@ export const BulkChangeActions = ({ change: { id, keys, state, undone_by } }: { 
           Stop
         </Button>
       )}
-      {state !== "running" && keys.changed > 0 && undone_by === null && (
+      {state !== "running" && keys.changed > 0 && (
         <Button variant="default" onClick={undo}>
           Undo
         </Button>

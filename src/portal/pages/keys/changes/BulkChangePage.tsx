@@ -1,5 +1,7 @@
 import { Progress } from "@mantine/core"
+import { useQueryClient } from "@tanstack/react-query"
 import { getRouteApi, Link } from "@tanstack/react-router"
+import { useEffect } from "react"
 import { addressOf } from "../../../api/control.ts"
 import { useApi } from "../../../api/queries.ts"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
@@ -10,6 +12,7 @@ import { Facts } from "../../../shared/words/Facts.tsx"
 import { countText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
+import { staleAfterKeys } from "../words/key.ts"
 import styles from "./BulkChange.module.css"
 import { BulkChangeActions } from "./BulkChangeActions.tsx"
 import { type BulkChange, changePath, meaningOf, sentenceOf } from "./bulkChange.tsx"
@@ -18,17 +21,28 @@ const route = getRouteApi("/operators/keys/changes/$id")
 
 const untilEnd = ({ state }: Pick<BulkChange, "state">): number | undefined => (state === "running" ? 1_000 : undefined)
 
-/** How far a change of many keys is, what could not be changed, and the way back. */
 const BulkChangePage = () => {
   const { id } = route.useParams()
+  // the page of another change must not show this one while it loads
+  return <OneChange key={id} id={id} />
+}
+
+/** How far a change of many keys is, what could not be changed, and the way back. */
+const OneChange = ({ id }: { readonly id: string }) => {
+  const client = useQueryClient()
   const known = useApi(changePath, { params: { id } }, { refreshAfter: untilEnd })
   const change = known.data
+  const state = change?.state
+  useEffect(() => {
+    if (state === undefined || state === "running") return
+    for (const path of staleAfterKeys) void client.invalidateQueries({ queryKey: [path] })
+  }, [client, state])
   const keys = change?.keys
   const text = (count: number | undefined) => (count === undefined ? undefined : countText(count))
   return (
     <>
       <PageHeader
-        title="Change of many keys"
+        title="Bulk key change"
         beside={change !== undefined && <StatusWord meaning={meaningOf(change)}>{change.state}</StatusWord>}
         lead={change !== undefined && <bdi>{sentenceOf(change)}.</bdi>}
         actions={
@@ -50,7 +64,11 @@ const BulkChangePage = () => {
         <Tile label="Changed" value={text(keys?.changed)} detail="each has an audit event" />
         <Tile label="Unchanged" value={text(keys?.unchanged)} detail="so already, or revoked" />
         <Tile label="Failed" value={text(keys?.failed)} detail="the reasons are below" />
-        <Tile label="Waiting" value={text(keys?.waiting)} detail={change?.stop_reason ?? "still to come"} />
+        <Tile
+          label="Waiting"
+          value={text(keys?.waiting)}
+          detail={change?.stop_reason ?? (state === "done" ? "none" : "still to come")}
+        />
       </Tiles>
       <div className={styles.panels}>
         <Panel
@@ -86,6 +104,9 @@ const BulkChangePage = () => {
                 ...(change.undone_by === null
                   ? []
                   : [["Undone by", <ToChange key="undone" id={change.undone_by} />] as const]),
+                ...(change.token_id === null
+                  ? []
+                  : [["On behalf of", <ToOperators key="token" id={change.token_id} />] as const]),
                 [
                   "Audit",
                   <Link key="audit" to="/audit" search={{ span: "all", target_type: "bulk_key_change", target_id: id }}>
@@ -105,6 +126,15 @@ const ToChange = ({ id }: { readonly id: string }) => (
   <Link to="/keys/changes/$id" params={{ id }}>
     another change
   </Link>
+)
+
+const ToOperators = ({ id }: { readonly id: string }) => (
+  <>
+    the operator token{" "}
+    <Link to="/operators" search={{ open: id }}>
+      <code>{id.slice(0, 8)}</code>
+    </Link>
+  </>
 )
 
 const ToProject = ({ id }: { readonly id: string }) => (

@@ -37,21 +37,21 @@ const columns: ReadonlyArray<Column<BulkChange>> = [
   { id: "ended", header: "Ended", hidden: true, cell: ({ ended_at }) => <When at={ended_at} absent="not yet" /> }
 ]
 
-/** The changes of many keys, the newest first. */
+/** The newest first. */
 const BulkChangesPage = () => {
   const list = useApiList(changesPath, {}, { refreshMs })
   const navigate = useNavigate()
   return (
     <>
       <PageHeader
-        title="Changes of many keys"
-        lead="Each goes on by itself, and is kept for 30 days."
+        title="Bulk key changes"
+        lead="They run in the background, and are kept for 30 days."
         actions={<CopyAs address={addressOf(changesPath, {})} />}
       />
       <Panel query={list.query} height={240} flush>
         <DataTable
           name="bulk-key-changes"
-          label="Changes of many keys"
+          label="Bulk key changes"
           columns={columns}
           rows={list.rows}
           rowId={({ id }) => id}

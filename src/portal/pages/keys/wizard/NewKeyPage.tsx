@@ -36,7 +36,8 @@ const NewKeyPage = () => {
   const goOn = useRef<HTMLButtonElement>(null)
   // so that Enter goes on with what is usual, step by step
   useEffect(() => {
-    if (step > 0) goOn.current?.focus()
+    if (step > 0) goOn.current?.focus({ preventScroll: true })
+    window.scrollTo(0, 0)
   }, [step])
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
 

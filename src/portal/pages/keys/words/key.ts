@@ -1,4 +1,4 @@
-import type { QueryOf, ResponseOf } from "../../../api/Endpoints.ts"
+import type { ResponseOf } from "../../../api/Endpoints.ts"
 import type { ConfigurationSections } from "../../../shared/words/CopyAs.tsx"
 import type { Meaning } from "../../../shared/words/StatusWord.tsx"
 
@@ -8,7 +8,18 @@ export const keyPath = "/admin-ui/admin/keys/:id"
 export const staleAfterKeys = [keysPath, keyPath, "/admin-ui/admin/policy/effective", "/admin-ui/admin/audit-events"]
 
 export type Key = ResponseOf<"GET", typeof keysPath>[number]
-export type KeyQuery = QueryOf<"GET", typeof keysPath>
+
+/** What a list of keys is filtered and ordered by, as the address says it. */
+export interface KeyQuery {
+  readonly q?: string
+  readonly state?: Key["state"]
+  readonly tag?: string
+  readonly team_id?: string
+  readonly project_id?: string
+  readonly near_limit?: "true"
+  readonly sort_by?: "created_at" | "last_used_at" | "expires_at" | "spend"
+  readonly sort_order?: "asc" | "desc"
+}
 
 export const keyName = ({ key_prefix, name }: Pick<Key, "name" | "key_prefix">): string => name ?? key_prefix
 

@@ -1,7 +1,8 @@
 import type { UseQueryResult } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../../api/ApiError.ts"
-import type { Explanation } from "../../../api/TaskTypes.ts"
+import { useTasksApi } from "../../../api/queries.ts"
+import type { Explanation, Queues } from "../../../api/TaskTypes.ts"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { meaningOfVerdict, verdictWords } from "../../../shared/tasks/meanings.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -9,6 +10,22 @@ import { When } from "../../../shared/words/When.tsx"
 import styles from "./Task.module.css"
 
 const mostChildren = 5
+
+/** Whoever has paused the queue explains more than the absence of consumers. */
+const Pause = ({ queue }: { readonly queue: string | null }) => {
+  const queues = useTasksApi<Queues>("/queues", {}, { enabled: queue !== null })
+  const paused = queues.data?.queues.find((one) => one.queue === queue)?.paused
+  if (paused == null) return null
+  return (
+    <p>
+      <StatusWord meaning="warning">paused</StatusWord> <bdi>{paused.by ?? "Somebody"}</bdi> has paused{" "}
+      <Link to="/tasks/board">
+        <bdi>{queue}</bdi>
+      </Link>{" "}
+      <When at={paused.paused_at} />: <bdi>{paused.reason}</bdi>. Nothing in it is done until it is resumed.
+    </p>
+  )
+}
 
 /** Why a task is not done, in the words of the server. */
 export const ExplainPanel = ({ explanation }: { readonly explanation: UseQueryResult<Explanation, ApiError> }) => {
@@ -34,6 +51,7 @@ export const ExplainPanel = ({ explanation }: { readonly explanation: UseQueryRe
             )}
             {data.missing_evidence.length > 0 && <span>not known: {data.missing_evidence.join(", ")}</span>}
           </p>
+          <Pause queue={data.queue_name} />
           {data.open_children.length > 0 && (
             <ul className={styles.children}>
               {data.open_children.slice(0, mostChildren).map(({ task_id, verdict }) => (

@@ -19,6 +19,7 @@ const empty: Stream = { state: "connecting", events: [], reset: undefined }
 /** Statuses that arrive together are drawn together. */
 const drawEveryMs = 150
 const closed = 2
+const hasEnded: ReadonlySet<Explanation["verdict"]> = new Set(["finished", "dead_lettered"])
 
 /** Follows the event stream of a task: first what is stored, then what happens. */
 export const useStatusStream = (taskId: string): Stream => {
@@ -89,7 +90,7 @@ class StatusStream {
     const explanation = await callTasks<Explanation>("GET", taskPath`/executions/${this.taskId}/explain`).catch(
       () => undefined
     )
-    if (explanation?.verdict === "finished") {
+    if (explanation !== undefined && hasEnded.has(explanation.verdict)) {
       // what has arrived since the last drawing is still to be drawn
       this.source.close()
       this.become("ended")
