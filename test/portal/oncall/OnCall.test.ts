@@ -38,7 +38,7 @@ describePortal(
       await page.keyboard.press("Enter")
       await page.getByText("archived it").waitFor()
       await page.getByRole("button", { name: "Undo" }).click()
-      await page.getByText("1 are open again.").waitFor()
+      await page.getByText("1 letter is open again.").waitFor()
       await page.getByRole("button", { name: "Edit", exact: true }).waitFor()
     })
 

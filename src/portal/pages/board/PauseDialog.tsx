@@ -5,6 +5,7 @@ import type { QueueView } from "../../api/TaskTypes.ts"
 import { taskPath } from "../../api/tasks.ts"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { ReasonDialog } from "../../shared/tasks/ReasonDialog.tsx"
+import { countedText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
 
 interface Props {
@@ -49,7 +50,10 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
         <p>
           <bdi>{paused.by ?? "Somebody"}</bdi> has paused it <When at={paused.paused_at} />: <bdi>{paused.reason}</bdi>
         </p>
-        <p>{ready ?? "Some"} messages wait, and workers take them again.</p>
+        <p>
+          {ready === null ? "Some messages wait" : countedText(ready, "message waits", "messages wait")}, and workers
+          take them again.
+        </p>
       </ChangeDialog>
     )
   return (
@@ -80,7 +84,8 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
       }
     >
       <p>
-        {consumers ?? "Its"} consumers take no more messages. {in_work} in work are finished, {ready ?? "some"} wait.
+        {consumers === null ? "Its consumers take" : countedText(consumers, "consumer takes", "consumers take")} no more
+        messages. Those in work ({in_work}) are finished, and those that are ready ({ready ?? "?"}) wait.
       </p>
     </ReasonDialog>
   )

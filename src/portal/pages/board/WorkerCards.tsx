@@ -5,6 +5,7 @@ import type { ApiError } from "../../api/ApiError.ts"
 import type { WorkerReport, Workers } from "../../api/TaskTypes.ts"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { countedText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import styles from "./Board.module.css"
@@ -18,7 +19,7 @@ export const WorkerCards = ({ workers }: { readonly workers: UseQueryResult<Work
     <div className={styles.workers}>
       <Panel
         title="Workers"
-        note={workers.data === undefined ? undefined : `${found.length} report themselves`}
+        note={workers.data === undefined ? undefined : `${countedText(found.length, "worker")}`}
         query={workers}
         height={160}
         empty={found.length === 0 ? <Empty>{none}</Empty> : undefined}

@@ -35,6 +35,10 @@ export const countText = (count: number): string =>
   // the first page has only such numbers while its data is on the way, and needs no format for them
   Number.isInteger(count) && Math.abs(count) < 1_000 ? String(count) : decimal(0).format(count)
 
+/** `1 letter`, `2 letters`, `1,204 letters`. */
+export const countedText = (count: number, one: string, many = `${one}s`): string =>
+  `${countText(count)} ${count === 1 ? one : many}`
+
 export const shortCountText = (count: number): string => compact().format(count)
 
 export const percentText = (part: number, whole: number): string =>

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useQueryClient } from "@tanstack/react-query"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
+import { countedText } from "../../../shared/words/format.ts"
 
 /** Returns what says that letters are archived, with an Undo. */
 export const useArchivedNote = (): ((ids: ReadonlyArray<string>) => void) => {
@@ -9,7 +10,11 @@ export const useArchivedNote = (): ((ids: ReadonlyArray<string>) => void) => {
   const undo = async (ids: ReadonlyArray<string>, note: string) => {
     try {
       for (const id of ids) await callTasks("POST", taskPath`/dlq/messages/${id}/unarchive`)
-      notifications.update({ id: note, title: "Taken back", message: `${ids.length} are open again.` })
+      notifications.update({
+        id: note,
+        title: "Taken back",
+        message: `${countedText(ids.length, "letter is", "letters are")} open again.`
+      })
     } catch (cause) {
       notifications.update({ id: note, color: "red", title: "Not taken back", message: String(cause) })
     }

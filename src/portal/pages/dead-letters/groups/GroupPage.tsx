@@ -15,6 +15,7 @@ import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
 import { DataTable } from "../../../shared/table/DataTable.tsx"
 import { ReplayPlanDialog } from "../../../shared/tasks/ReplayPlanDialog.tsx"
 import { Count } from "../../../shared/words/Amounts.tsx"
+import { countedText } from "../../../shared/words/format.ts"
 import { When } from "../../../shared/words/When.tsx"
 import { LetterBulk } from "../letters/LetterBulk.tsx"
 import { letterColumns } from "../letters/letterColumns.tsx"
@@ -118,7 +119,7 @@ const GroupPage = () => {
           onClose={() => setPlanning(false)}
         >
           <p>
-            {group?.count ?? rows.length} letters of <bdi>{name.queue_name}</bdi>. Replays before:{" "}
+            {countedText(group?.count ?? rows.length, "letter")} of <bdi>{name.queue_name}</bdi>. Replays before:{" "}
             {replaysSentence(group?.replays ?? [])}.
           </p>
         </ReplayPlanDialog>

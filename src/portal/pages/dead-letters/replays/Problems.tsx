@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router"
 import type { Problem } from "../../../api/TaskTypes.ts"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { countedText } from "../../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Replay.module.css"
 
@@ -11,7 +12,7 @@ const mostShown = 200
 /** The letters that were not published, or of which that is not known. */
 export const Problems = ({ problems }: { readonly problems: ReadonlyArray<Problem> }) => (
   <div className={styles.panels}>
-    <Panel title="Not published" note={`${problems.length} letters`}>
+    <Panel title="Not published" note={countedText(problems.length, "letter")}>
       <ul className={styles.problems}>
         {problems.slice(0, mostShown).map(({ detail, dlq_id, outcome }) => (
           <li key={dlq_id}>

@@ -7,6 +7,7 @@ import type { ReplayJob, ReplayJobDetail } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
+import { countedText } from "../../../shared/words/format.ts"
 
 /** Pauses, continues and stops a replay. What is published already cannot be taken back. */
 export const ReplayActions = ({ job }: { readonly job: ReplayJobDetail }) => {
@@ -25,7 +26,9 @@ export const ReplayActions = ({ job }: { readonly job: ReplayJobDetail }) => {
       {
         onSuccess: (changed) => {
           close()
-          notifications.show({ message: `The replay is ${changed.state}. ${changed.remaining} letters are left.` })
+          notifications.show({
+            message: `The replay is ${changed.state}. Left: ${countedText(changed.remaining, "letter")}.`
+          })
         }
       }
     )

@@ -36,7 +36,10 @@ export const ofTraffic = (observed: ReadonlyArray<Observed>): ReadonlyArray<Find
                 ...found,
                 id: `errors ${name}`,
                 weight: error_count / request_count >= high ? (3 as const) : (2 as const),
-                sentence: `had failures in ${percent(error_count)} of the requests of a day, refusals included`
+                sentence: `did not answer ${percent(error_count)} of the requests of a day: they failed, or the gateway refused them`,
+                // the requests say which of both it was
+                path: "/requests",
+                search: { status: "failure", range: "24h" }
               }
             ]
           : []),

@@ -39,11 +39,7 @@ export const ExplainPanel = ({ explanation }: { readonly explanation: UseQueryRe
             <bdi>{data.sentence}</bdi>
           </p>
           <p className={styles.beside}>
-            {data.since !== null && (
-              <span>
-                since <When at={data.since} />
-              </span>
-            )}
+            {data.since !== null && <When at={data.since} />}
             {data.until !== null && (
               <span>
                 next attempt <When at={data.until} />

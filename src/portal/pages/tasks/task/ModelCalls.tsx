@@ -8,7 +8,7 @@ import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
-import { durationText } from "../../../shared/words/format.ts"
+import { countedText, durationText } from "../../../shared/words/format.ts"
 import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import type { Attempt } from "../attempts/attempts.ts"
@@ -104,7 +104,7 @@ export const ModelCalls = ({ attempts, taskId }: Props) => {
           <ul className={styles.sums}>
             {sums.map(({ cost, count, label }) => (
               <li key={label}>
-                <bdi>{label}</bdi> {count} requests, <Money usd={cost} />
+                <bdi>{label}</bdi> {countedText(count, "request")}, <Money usd={cost} />
               </li>
             ))}
           </ul>

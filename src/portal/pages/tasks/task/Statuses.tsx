@@ -4,6 +4,7 @@ import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
 import { meaningOfTaskStatus } from "../../../shared/tasks/meanings.ts"
+import { countedText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "./Task.module.css"
@@ -57,7 +58,7 @@ export const Statuses = ({ taskId }: { readonly taskId: string }) => {
       title="Statuses"
       note={
         <span className={styles.stream} aria-live="polite">
-          <StatusWord meaning={meaning}>{word}</StatusWord> {events.length} statuses
+          <StatusWord meaning={meaning}>{word}</StatusWord> {countedText(events.length, "status", "statuses")}
           {reset !== undefined && <StatusWord meaning="warning">reset</StatusWord>}
           {reset}
         </span>

@@ -5,6 +5,7 @@ import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { meaningOfTaskStatus } from "../../../shared/tasks/meanings.ts"
 import { useTaskEvents } from "../../../shared/tasks/useTaskEvents.ts"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
+import { countedText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { Completeness } from "./Completeness.tsx"
 import { Countdown } from "./Countdown.tsx"
@@ -71,7 +72,7 @@ const TaskPage = () => {
         ))}
         {(graph?.related_task_ids.length ?? 0) > 0 && (
           <Link to="/tasks" search={{ q: `parent:${taskId}` }}>
-            {graph?.related_task_ids.length} children
+            {countedText(graph?.related_task_ids.length ?? 0, "child", "children")}
           </Link>
         )}
         {typesOf(graph?.annotations["task_types"]).map((type) => (
