@@ -1,4 +1,6 @@
+import { useEffect, useState } from "react"
 import { type LiveState, toggleLive, useLiveState } from "../api/live.ts"
+import { clockText } from "../shared/words/format.ts"
 import styles from "./TopBar.module.css"
 
 const sentences: Readonly<Record<LiveState, string>> = {
@@ -22,5 +24,27 @@ export const LiveIndicator = () => {
     >
       {state}
     </button>
+  )
+}
+
+/** A connection that comes back at once is no news. */
+const patienceMs = 4_000
+
+/** Says above the page that what it shows is old, once the server has been away for a while. */
+export const LostNote = () => {
+  const isLost = useLiveState() === "reconnecting"
+  const [since, setSince] = useState<Date>()
+  useEffect(() => {
+    if (!isLost) return setSince(undefined)
+    const begun = new Date()
+    const timer = window.setTimeout(() => setSince(begun), patienceMs)
+    return () => window.clearTimeout(timer)
+  }, [isLost])
+  if (since === undefined) return null
+  return (
+    <p className={styles.lost} role="status">
+      No connection to the server since {clockText(since, false)}. What this page shows is from before, and it goes on
+      by itself.
+    </p>
   )
 }

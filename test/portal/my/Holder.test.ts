@@ -72,7 +72,7 @@ describePortal("The pages of a holder", (portal) => {
     const { page } = await portal.open("/my/key", { token: key.raw, ownSession: true })
     await page.getByRole("button", { name: "Get a new secret" }).click()
     await page.getByLabel(/Not at all/).check()
-    await page.getByLabel(/Type rk_live_/).fill(key.raw.slice(0, 16))
+    await page.getByLabel(/Type “rk_live_/).fill(key.raw.slice(0, 16))
     await page.getByRole("dialog").getByRole("button", { name: "Get a new secret" }).click()
     const secret = await page.getByRole("region", { name: "Secret", exact: true }).innerText()
     assert.match(secret, /^rk_live_[0-9a-f]{72}$/)

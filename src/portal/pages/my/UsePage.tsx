@@ -1,5 +1,6 @@
 import { Autocomplete } from "@mantine/core"
-import { useState } from "react"
+import { useDebouncedValue } from "@mantine/hooks"
+import { useEffect, useEffectEvent, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -14,20 +15,21 @@ import { KeyTest } from "./use/KeyTest.tsx"
 const UsePage = () => {
   const { change, text } = useTextSearch()
   const models = useModels()
-  const model = text("model") ?? models.names[0] ?? "any"
+  const begun = models.patterns[0]?.replace(/[-*]+$/, "")
+  const model = text("model") ?? models.names[0] ?? (begun || "any")
   const tool = toolOf(text("tool"))
   return (
     <>
       <PageHeader title="Use it" lead="Pick your tool, copy its settings, and see your first request arrive." />
       <div className={styles.stack}>
         <Panel title="Model" query={models.query} height={36}>
-          <ModelField key={model} names={models.names} model={model} onChosen={(name) => change({ model: name })} />
+          <ModelField names={models.names} model={model} onChosen={(name) => change({ model: name })} />
         </Panel>
         <Panel title="Settings">
           <Snippets model={model} tool={tool.id} onTool={(id) => change({ tool: id })} />
         </Panel>
         <Panel title="Does it work?">
-          <KeyTest key={`${tool.id} ${model}`} tool={tool.id} model={model} />
+          <KeyTest tool={tool.id} model={model} />
         </Panel>
         <Arrivals />
       </div>
@@ -41,12 +43,18 @@ interface FieldProps {
   readonly onChosen: (name: string | undefined) => void
 }
 
-/** The address follows once a name is chosen or complete, as each letter would be another model. */
+const typingMs = 300
+
+/** The rest of the page follows once a person pauses, as each letter would be another model. */
 const ModelField = ({ model, names, onChosen }: FieldProps) => {
-  const [typed, setTyped] = useState(model)
-  const finish = () => {
-    if (typed.trim() !== model) onChosen(typed.trim() || undefined)
-  }
+  const [typed, setTyped] = useState<string>()
+  const [paused] = useDebouncedValue(typed, typingMs)
+  const follow = useEffectEvent((name: string) => {
+    if (name !== model) onChosen(name || undefined)
+  })
+  useEffect(() => {
+    if (paused !== undefined) follow(paused.trim())
+  }, [paused])
   return (
     <Autocomplete
       aria-label="Model"
@@ -55,11 +63,9 @@ const ModelField = ({ model, names, onChosen }: FieldProps) => {
       maxLength={256}
       data={[...names]}
       limit={50}
-      value={typed}
+      value={typed ?? model}
       onChange={setTyped}
       onOptionSubmit={onChosen}
-      onBlur={finish}
-      onKeyDown={({ key }) => key === "Enter" && finish()}
     />
   )
 }

@@ -89,6 +89,11 @@ export const clockText = (at: Date, utc: boolean): string => {
   return (at.getFullYear() === new Date().getFullYear() ? thisYear : otherYear)().format(at)
 }
 
+const day = once(() => new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" }))
+
+/** `26 Nov`: a day of the records, which is one of UTC. */
+export const dayText = (at: Date): string => day().format(at)
+
 /** The whole time, for hints and copies. */
 export const exactText = (at: Date, utc: boolean): string => (utc ? at.toISOString() : exact().format(at))
 

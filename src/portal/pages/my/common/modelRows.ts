@@ -13,6 +13,9 @@ export interface ModelRow {
   readonly spent: number
 }
 
+/** What the records call a model that a refused request did not name, or that nobody may call. */
+const notModels: ReadonlySet<string> = new Set(["unknown", "other"])
+
 /** The models with a name of their own and those that were used, the most expensive use first. */
 export const modelRows = (names: ReadonlyArray<string>, priced: Priced, buckets: Buckets): ReadonlyArray<ModelRow> => {
   const prices = new Map(priced.map((price) => [price.model, price]))
@@ -29,7 +32,7 @@ export const modelRows = (names: ReadonlyArray<string>, priced: Priced, buckets:
   for (const name of names) rows.set(name, rowOf(name))
   for (const { display_name, name, summary } of buckets) {
     const model = display_name || name
-    if (!model) continue
+    if (!model || (notModels.has(model) && !names.includes(model))) continue
     const row = rowOf(model)
     rows.set(model, {
       ...row,

@@ -23,7 +23,11 @@ export const GatewayStatus = () => {
       {request !== undefined && (
         <span>
           Your last request was <When at={request.created_at} />
-          {request.status === "success" ? " and succeeded." : " and failed: "}
+          {request.status === "success"
+            ? " and succeeded."
+            : request.refusal === null
+              ? " and failed: "
+              : " and was refused: "}
           {request.status === "failure" && (
             <Link to="/my/requests" search={{ open: request.id }}>
               see why

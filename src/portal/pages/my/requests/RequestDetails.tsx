@@ -19,7 +19,7 @@ export const RequestDetails = ({ request }: { readonly request: OwnRequest }) =>
     <div className={styles.details}>
       <div>
         <StatusWord meaning={status === "success" ? "good" : "bad"}>
-          {status === "success" ? "succeeded" : `failed · ${status_code}`}
+          {status === "success" ? "succeeded" : `${refusal === null ? "failed" : "refused"} · ${status_code}`}
         </StatusWord>
       </div>
       {refusal !== null && (

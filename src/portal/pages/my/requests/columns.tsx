@@ -14,7 +14,7 @@ export const filtersOf = (models: ReadonlyArray<string>): ReadonlyArray<Filter> 
     label: "Outcome",
     choices: [
       { value: "success", label: "Succeeded" },
-      { value: "failure", label: "Failed" }
+      { value: "failure", label: "Refused or failed" }
     ]
   },
   {
@@ -35,11 +35,13 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
     id: "outcome",
     header: "Outcome",
     main: true,
-    cell: ({ status, status_code }) =>
+    cell: ({ refusal, status, status_code }) =>
       status === "success" ? (
         <StatusWord meaning="good">succeeded</StatusWord>
       ) : (
-        <StatusWord meaning="bad">failed · {status_code}</StatusWord>
+        <StatusWord meaning="bad">
+          {refusal === null ? "failed" : "refused"} · {status_code}
+        </StatusWord>
       )
   },
   { id: "why", header: "Why", cell: ({ refusal }) => refusal?.sentence ?? "" },

@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core"
 import { IconPlayerPlay } from "@tabler/icons-react"
+import { useEffect } from "react"
 import type { BodyOf, ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
@@ -28,6 +29,9 @@ interface Props {
 /** Asks what the gateway would do with a request for one token, and says it in plain words. */
 export const KeyTest = ({ model, tool }: Props) => {
   const test = useApiWrite("POST", "/admin-ui/v1/me/test", [])
+  const { reset } = test
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a result is that of one model and one tool
+  useEffect(reset, [model, tool, reset])
   const run = () => test.mutate({ body: { protocol: protocols[tool] ?? "chat", model } })
   return (
     <div className={styles.test}>
