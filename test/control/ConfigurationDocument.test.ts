@@ -228,6 +228,23 @@ suite("Configuration as code", (it) => {
     })
   )
 
+  it.effect("with more keys than a document can have is not exported, and a document without keys still applies", () =>
+    Effect.gen(function* () {
+      yield* filled
+      const { sql } = yield* Database
+      const document = yield* exported
+      yield* sql`INSERT INTO api_keys (owner_type, key_prefix, key_hash, policy)
+        SELECT 'individual', 'rk_live_' || i, sha256(('too many' || i)::bytea), '{}' FROM generate_series(1, 50000) AS i`
+      const refused = yield* call("GET", configuration)
+      assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "configuration_too_large", param: "keys" })
+      assert.include(refused.text, "There are 50001 keys")
+      const { keys: _, ...rest } = Object(document)
+      const planned = yield* plan({ ...rest, model_prices: [] })
+      assert.deepStrictEqual(changesOf(planned), ["delete model_prices a"])
+      yield* sql`DELETE FROM api_keys WHERE key_prefix <> 'rk_live_'`
+    })
+  )
+
   it.effect("of several at once with one plan, one is applied", () =>
     Effect.gen(function* () {
       yield* filled

@@ -138,8 +138,11 @@ export type RouteEntry = typeof RouteEntry.Type
 export const StudioEntry = Schema.Struct({ base_url: Schema.NullOr(Schema.String) })
 export type StudioEntry = typeof StudioEntry.Type
 
+/** No section of a document has more entries. A key takes about 300 bytes, and a document at most 16 MiB. */
+export const maxSectionEntries = 50_000
+
 const section = <S extends Schema.Constraint>(entry: S) =>
-  Schema.optionalKey(Schema.Array(entry).check(Schema.isMaxLength(50_000)))
+  Schema.optionalKey(Schema.Array(entry).check(Schema.isMaxLength(maxSectionEntries)))
 
 /**
  * The settings of operators, without secrets. An absent section keeps the stored entries. A present section deletes all
@@ -199,9 +202,10 @@ const maxDocumentBytes = 16_777_216
 export const ConfigurationApi = HttpApiGroup.make("configuration")
   .annotate(OpenApi.Description, "The whole configuration as one document, without secrets.")
   .add(
-    HttpApiEndpoint.get("export", "/", { success: Configuration }).annotateMerge(
-      operation("Export the configuration", "operators:manage")
-    ),
+    HttpApiEndpoint.get("export", "/", {
+      success: Configuration,
+      error: refusals("configuration_too_large")
+    }).annotateMerge(operation("Export the configuration", "operators:manage")),
     HttpApiEndpoint.post("plan", "/plan", {
       payload: Configuration,
       success: ConfigurationPlan,

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
-import { type ConfigurationPlan, Configuration as Document } from "../api/ConfigurationApi.ts"
+import { type ConfigurationPlan, Configuration as Document, maxSectionEntries } from "../api/ConfigurationApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Actor } from "../audit/Audit.ts"
 import { Keys } from "../keys/Keys.ts"
@@ -18,7 +18,7 @@ import * as Kinds from "./ConfigurationKinds.ts"
 export class Configuration extends Context.Service<
   Configuration,
   {
-    readonly export: Effect.Effect<Document, StoreFailure>
+    readonly export: Effect.Effect<Document, Refused<"configuration_too_large"> | StoreFailure>
     /** Returns the changes that `apply` would make, and writes nothing. */
     readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, InvalidDocument | StoreFailure>
     /**
@@ -69,6 +69,7 @@ const make = Effect.gen(function* () {
     export: inReadSnapshot(
       Effect.gen(function* () {
         const current = yield* readState
+        for (const [section, { size }] of current) if (size > maxSectionEntries) return yield* tooLarge(section, size)
         const sections = kinds.flatMap(({ section, toDocument }) => {
           const content = toDocument(current.get(section) ?? new Map())
           return content === undefined ? [] : [[section, content] as const]
@@ -118,6 +119,13 @@ const make = Effect.gen(function* () {
     )
   })
 })
+
+const tooLarge = (section: string, size: number) =>
+  new ControlError(
+    "configuration_too_large",
+    `There are ${size} ${section}, and a section of a document has at most ${maxSectionEntries} entries. A document without the section keeps what is stored: it can still be planned and applied.`,
+    { param: section }
+  )
 
 const decodeDocument = Schema.decodeUnknownEffect(Schema.toCodecJson(Document))
 

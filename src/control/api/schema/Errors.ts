@@ -57,6 +57,7 @@ export const statusOf = {
   too_many_operator_tokens: 409,
   changed_since_read: 409,
   configuration_changed: 409,
+  configuration_too_large: 409,
   incomplete_service: 409,
   service_openapi_changed: 409,
   studio_unconfigured: 409,
