@@ -8,6 +8,7 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { Alarms } from "./Alarms.tsx"
+import styles from "./Board.module.css"
 import { MapPanel } from "./MapPanel.tsx"
 import { MapSwitch } from "./MapSwitch.tsx"
 import { PauseDialog } from "./PauseDialog.tsx"
@@ -42,19 +43,21 @@ const BoardPage = () => {
       {isMap ? (
         <MapPanel queues={queues.data?.queues ?? []} />
       ) : (
-        <Panel query={queues} height={360} flush>
-          <QueueTable
-            queues={queues.data?.queues ?? []}
-            workers={workers.data?.workers ?? []}
-            empty={
-              <Empty
-                command={`curl -s ${window.location.origin}${tasksPath}/queues -H "authorization: Bearer $OPERATOR"`}
-              >
-                There is no worker queue. A queue appears once a topology names it, or a worker consumes from it.
-              </Empty>
-            }
-          />
-        </Panel>
+        <div className={styles.queues}>
+          <Panel query={queues} height={360} flush>
+            <QueueTable
+              queues={queues.data?.queues ?? []}
+              workers={workers.data?.workers ?? []}
+              empty={
+                <Empty
+                  command={`curl -s ${window.location.origin}${tasksPath}/queues -H "authorization: Bearer $OPERATOR"`}
+                >
+                  There is no worker queue. A queue appears once a topology names it, or a worker consumes from it.
+                </Empty>
+              }
+            />
+          </Panel>
+        </div>
       )}
       <WorkerCards workers={workers} />
       {asked !== undefined && <PauseDialog queue={asked} onClose={() => change({ pause: undefined })} />}
