@@ -379,15 +379,28 @@ export const report = ({ huge, interactions, paints, tails }: Measured, machine:
     "",
     `10 Mbit/s, 40 ms until an answer begins, nothing in the browser's cache. Medians of ${paintRounds} paints and ${interactionRounds} interactions, in brackets the least and the most.`,
     "",
-    line(
-      paints.every(({ slow }) => median(slow) <= mostPaintMs),
-      `largest paint with a processor ${slower} times slower; to reach: at most ${number(mostPaintMs, 0)} ms`
+    ...goal(
+      paints.map(({ slow }) => median(slow)),
+      mostPaintMs,
+      `largest paint with a processor ${slower} times slower`
     ),
-    line(
-      interactions.every(({ fast }) => median(fast) <= mostInteractionMs),
-      `every interaction; to reach: at most ${mostInteractionMs} ms`
+    ...goal(
+      [...interactions.map(({ fast }) => median(fast)), ...huge.map((one) => median(one.interactions))],
+      mostInteractionMs,
+      "every interaction"
     )
   ].join("\n")
+
+/** Says nothing of what was not measured. */
+const goal = (measured: ReadonlyArray<number>, most: number, what: string): ReadonlyArray<string> =>
+  measured.length === 0
+    ? []
+    : [
+        line(
+          measured.every((one) => one <= most),
+          `${what}; to reach: at most ${number(most, 0)} ms`
+        )
+      ]
 
 const soakPerSecond = 20
 
