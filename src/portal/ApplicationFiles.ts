@@ -11,7 +11,7 @@ const routesFile = /\/portal\/pages\/[^/]+\/routes\.ts$/
 const charts = /\/shared\/charts\//
 const layoutPaths: Readonly<Record<string, string>> = { operatorLayout: "", holderLayout: "/my" }
 
-/** What the page of the portal is told: the place of each file, and which of them the application and a page consist of. */
+/** The built files by their numbers: those of the application, and those of each page. */
 interface PreloadManifest {
   readonly files: ReadonlyArray<string>
   readonly application: ReadonlyArray<number>

@@ -32,7 +32,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /** What the processes of one installation share. */
-interface Installation {
+export interface Installation {
   readonly store: Store.Store
   readonly token: string
   readonly upstream: string

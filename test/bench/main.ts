@@ -18,6 +18,7 @@ import * as MessagingPlan from "./messaging/Plan.ts"
 import * as Plan from "./Plan.ts"
 import * as Proof from "./Proof.ts"
 import * as Portal from "./portal/Bench.ts"
+import * as LiveRequests from "./portal/LiveRequests.ts"
 import * as Report from "./Report.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Soak from "./Soak.ts"
@@ -97,7 +98,7 @@ const lists = Effect.gen(function* () {
 const portal = Effect.fnUntraced(function* (minutes: Option.Option<number>, wanted: ReadonlyArray<Portal.Part>) {
   const upstream = yield* Entrants.upstream
   const text = Option.isSome(minutes)
-    ? Portal.soakReport(yield* Portal.soak(upstream, minutes.value, say), yield* Machine.describe)
+    ? LiveRequests.soakReport(yield* LiveRequests.soak(upstream, minutes.value, say), yield* Machine.describe)
     : Portal.report(yield* Portal.run(upstream, wanted, say), yield* Machine.describe)
   yield* Console.log(text)
 })

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import type { Locator, Page } from "playwright-core"
 
-/** What takes longer to reach is not within reach. */
+/** An element that needs more presses of Tab counts as out of reach. */
 const mostTabs = 60
 
 /** A person without a mouse. Whatever is done to the page is a key; all else is reading. */

@@ -8,7 +8,7 @@ export interface TypicalInstallation {
   readonly projectId: string
   readonly keyId: string
   readonly holderKey: string
-  /** Of a change of many keys. */
+  /** The id of a change of many keys. */
   readonly changeId: string
   readonly requestId: string
   readonly taskId: string

@@ -9,7 +9,7 @@ import { BenchFailed } from "../Child.ts"
 /** Chromium, measured from outside: by what it tells a page of itself, and by its debugger. */
 
 export interface Conditions {
-  /** How many times slower the processor is. */
+  /** The processor is slowed down by this factor. */
   readonly slower: number
   /** 10 Mbit/s and 40 ms until an answer begins, as at the edge of a city. */
   readonly isSlowNetwork?: boolean

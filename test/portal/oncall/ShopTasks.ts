@@ -7,7 +7,7 @@ import { LifecycleStatusConfig, RetryStatusConfig } from "../../../src/messaging
 import { RoutedTasksSharedStatusTopology } from "../../../src/messaging/topology/TaskTopology.ts"
 import { defineTasks } from "../../../src/tasks/Tasks.ts"
 
-/** What the names of its queues begin with. */
+/** The names of its queues begin with this. */
 const shop = process.env["SHOP_TASKS"] ?? "shop"
 
 const topology = new RoutedTasksSharedStatusTopology({

@@ -13,7 +13,7 @@ interface Shared {
   readonly mine: string
   /** A secret that only the second one changes. */
   readonly secret?: string
-  /** What else may fail. */
+  /** Requests that fail because nothing is connected. */
   readonly fails?: RegExp
 }
 

@@ -16,9 +16,9 @@ const Tags = Schema.Array(Tag).check(Schema.isMaxLength(maxTags), Schema.isUniqu
 export const KeyFilter = Schema.Struct(keyFilters)
 export type KeyFilter = typeof KeyFilter.Type
 
-const BulkActionName = Schema.Literals(["disable", "enable", "tag", "move"])
+export const BulkActionName = Schema.Literals(["disable", "enable", "tag", "move"])
 
-/** Which keys: those with these ids, or those that match the filter now. A key that matches later is not changed. */
+/** A change has the keys with these `ids`, or those that match the `filter` now. A key that matches later is not changed. */
 const selection = {
   ids: Schema.optionalKey(Schema.Array(Id).check(Schema.isBetweenLength(1, maxKeyIds), Schema.isUnique())),
   filter: Schema.optionalKey(KeyFilter),
@@ -31,10 +31,10 @@ const selection = {
 export const NewBulkKeyChange = Schema.Struct({
   action: BulkActionName,
   ...selection,
-  /** Of the action `tag`. */
+  /** Only the action `tag` adds and removes tags. */
   add_tags: Schema.optionalKey(Tags),
   remove_tags: Schema.optionalKey(Tags),
-  /** Of the action `move`: the project that the keys move to. */
+  /** The action `move` moves the keys to this project. */
   project_id: Schema.optionalKey(Id)
 })
 export type NewBulkKeyChange = typeof NewBulkKeyChange.Type

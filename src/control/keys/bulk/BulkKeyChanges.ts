@@ -60,8 +60,8 @@ const maxRunning = 10
 /** A PostgreSQL advisory lock. */
 const creationLock = 6_104_227
 
-/** What a new change is stored with. */
-interface New {
+/** A change that is not stored yet. */
+interface NewChange {
   readonly change: StoredChange
   readonly filter: KeyFilter | null
   readonly undoes: string | null
@@ -107,7 +107,7 @@ const make = Effect.gen(function* () {
 
   /** Stores a change with its keys. `check` may refuse it once no other one can begin. */
   const insert = <E, R>(
-    { change, filter, items, undoes }: New,
+    { change, filter, items, undoes }: NewChange,
     check: (made: { readonly id: string; readonly selected: number }) => Effect.Effect<void, E, R>
   ) =>
     audit

@@ -29,7 +29,7 @@ const mostKeysOfStep = 20
 const longestStepMs = 100
 const stepDeadline = Duration.seconds(5)
 
-/** How often an idle process looks for changes that another process accepted or abandoned. */
+/** An idle process looks so often for changes that another process accepted or abandoned. */
 const pollEvery = "2 seconds"
 
 /** A change that this process cannot make now waits for so long: others go on, and another version may make it. */
@@ -114,7 +114,7 @@ const makeStep = Effect.gen(function* () {
     return changed(plan.replaced)
   })
 
-  /** What concerns the key alone is its failure. Without the database, the step is made again later. */
+  /** An error that concerns one key alone is recorded for it. If the database fails, the step is made again later. */
   const changeOrFail = (change: StoredChange, item: typeof Item.Type) =>
     transaction(changeKey(change, item)).pipe(
       Effect.catchTag("ControlError", (error) =>

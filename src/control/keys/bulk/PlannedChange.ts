@@ -1,18 +1,18 @@
 import { Schema } from "effect"
+import { BulkActionName } from "../../api/keys/BulkKeyChangesApi.ts"
 import { type KeyPatch, OwnerType } from "../../api/keys/KeysApi.ts"
 import { maxTags } from "../../api/schema/Labels.ts"
 import type { Scope } from "../../api/schema/Security.ts"
 import type { KeyRow } from "../KeyRows.ts"
 
 const Texts = Schema.Array(Schema.String)
-const ActionName = Schema.Literals(["disable", "enable", "tag", "move"])
 
-/** What a bulk change does to each of its keys, as it is stored. `of` is the action that was undone first. */
+/** A bulk change as it is stored. An undo of an undo names, as `of`, the action that was undone first. */
 export const StoredChange = Schema.Union([
   Schema.Struct({ action: Schema.Literals(["disable", "enable"]) }),
   Schema.Struct({ action: Schema.Literal("tag"), add_tags: Texts, remove_tags: Texts }),
   Schema.Struct({ action: Schema.Literal("move"), project_id: Schema.String }),
-  Schema.Struct({ action: Schema.Literal("undo"), of: ActionName })
+  Schema.Struct({ action: Schema.Literal("undo"), of: BulkActionName })
 ])
 export type StoredChange = typeof StoredChange.Type
 
@@ -20,7 +20,7 @@ export type StoredChange = typeof StoredChange.Type
 export const scopesOf = (change: StoredChange): ReadonlyArray<Scope> =>
   scopesOfAction[change.action === "undo" ? change.of : change.action]
 
-const scopesOfAction: Readonly<Record<typeof ActionName.Type, ReadonlyArray<Scope>>> = {
+const scopesOfAction: Readonly<Record<typeof BulkActionName.Type, ReadonlyArray<Scope>>> = {
   disable: ["keys:disable"],
   enable: ["keys:disable"],
   tag: ["policies:update"],

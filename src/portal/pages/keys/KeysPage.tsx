@@ -35,7 +35,7 @@ const KeysPage = () => {
   const filters = useKeyFilters()
   const request = { query: { ...query, limit: pageSize } }
   const list = useApiList(keysPath, request)
-  /** Whoever picks or leaves out a key no longer means all that match. */
+  /** Picking or leaving out a single key ends the selection of all that match. */
   const select = (ids: ReadonlySet<string>) => {
     setMatching(undefined)
     setSelected(ids)

@@ -9,7 +9,7 @@ import { placesOf, size } from "./layout.ts"
 /** A graph that does not fit begins with what can be read. */
 const leastReadable = 0.5
 
-/** Of a larger graph, only so much is seen at once that its nodes can be drawn. */
+/** A larger graph shows only a part at once, because browsers are slow to move thousands of nodes. */
 const mostAtOnce = 300
 
 type StepNode = Node<{ readonly drawn: Drawn }, "step">

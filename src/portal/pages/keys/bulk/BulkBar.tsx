@@ -13,14 +13,14 @@ import { countOf, filterOf, keysOf, type Matching, mostRead, type Selection } fr
 
 interface Props {
   readonly selection: Selection
-  /** Of the list that is shown. */
+  /** The filter and order of the list that is shown. */
   readonly query: KeyQuery
   readonly hasMore: boolean
   readonly onMatching: (matching: Matching) => void
   readonly onClear: () => void
 }
 
-/** What can be done with the selected keys, or with all that match. */
+/** Offers the actions for the selected keys, or for all that match. */
 export const BulkBar = ({ hasMore, onClear, onMatching, query, selection }: Props) => {
   // the list goes on behind a dialog, which must not follow it
   const [asked, setAsked] = useState<{ readonly action: BulkAction; readonly selection: Selection }>()

@@ -27,7 +27,7 @@ const BulkChangePage = () => {
   return <OneChange key={id} id={id} />
 }
 
-/** How far a change of many keys is, what could not be changed, and the way back. */
+/** Shows the progress of a change of many keys, its failures, and the button that undoes it. */
 const OneChange = ({ id }: { readonly id: string }) => {
   const client = useQueryClient()
   const known = useApi(changePath, { params: { id } }, { refreshAfter: untilEnd })

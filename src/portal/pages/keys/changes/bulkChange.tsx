@@ -13,7 +13,7 @@ export const meaningOf = ({ keys, state }: BulkChange): Meaning =>
 const list = (words: string, tags: ReadonlyArray<string>): ReadonlyArray<string> =>
   tags.length === 0 ? [] : [`${words} ${tags.join(", ")}`]
 
-/** What it does, such as `Tag 40 keys: add laptop`. */
+/** Returns a sentence about the change, such as `Tag 40 keys: add laptop`. */
 export const sentenceOf = ({ action, add_tags, keys, remove_tags }: BulkChange): string => {
   const what = `${countText(keys.selected)} ${keys.selected === 1 ? "key" : "keys"}`
   switch (action) {

@@ -9,7 +9,7 @@ export const staleAfterKeys = [keysPath, keyPath, "/admin-ui/admin/policy/effect
 
 export type Key = ResponseOf<"GET", typeof keysPath>[number]
 
-/** What a list of keys is filtered and ordered by, as the address says it. */
+/** The filters and the order of a list of keys, as the address has them. */
 export interface KeyQuery {
   readonly q?: string
   readonly state?: Key["state"]

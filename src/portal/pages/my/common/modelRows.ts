@@ -13,7 +13,7 @@ export interface ModelRow {
   readonly spent: number
 }
 
-/** What the records call a model that a refused request did not name, or that nobody may call. */
+/** Records have these words in place of a model that a refused request did not name, or that nobody may call. */
 const notModels: ReadonlySet<string> = new Set(["unknown", "other"])
 
 /** The models with a name of their own and those that were used, the most expensive use first. */

@@ -1,6 +1,5 @@
 import { Button } from "@mantine/core"
 import { IconPlayerPlay } from "@tabler/icons-react"
-import { useEffect } from "react"
 import type { BodyOf, ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
@@ -29,14 +28,17 @@ interface Props {
 /** Asks what the gateway would do with a request for one token, and says it in plain words. */
 export const KeyTest = ({ model, tool }: Props) => {
   const test = useApiWrite("POST", "/admin-ui/v1/me/test", [])
-  const { reset } = test
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a result is that of one model and one tool
-  useEffect(reset, [model, tool, reset])
-  const run = () => test.mutate({ body: { protocol: protocols[tool] ?? "chat", model } })
+  const protocol = protocols[tool] ?? "chat"
+  const asked = test.variables?.body
+  const isAboutThis = asked?.model === model && asked.protocol === protocol && !test.isPending
   return (
     <div className={styles.test}>
       <div className={styles.ask}>
-        <Button leftSection={<IconPlayerPlay size={14} />} loading={test.isPending} onClick={run}>
+        <Button
+          leftSection={<IconPlayerPlay size={14} />}
+          loading={test.isPending}
+          onClick={() => test.mutate({ body: { protocol, model } })}
+        >
           Test
         </Button>
         <span>
@@ -44,8 +46,8 @@ export const KeyTest = ({ model, tool }: Props) => {
         </span>
       </div>
       <div aria-live="polite">
-        {test.error !== null && <ErrorNote error={test.error} />}
-        {test.data !== undefined && !test.isPending && <Outcome result={test.data} />}
+        {isAboutThis && test.error !== null && <ErrorNote error={test.error} />}
+        {isAboutThis && test.data !== undefined && <Outcome result={test.data} />}
       </div>
     </div>
   )

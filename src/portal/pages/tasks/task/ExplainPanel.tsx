@@ -11,7 +11,7 @@ import styles from "./Task.module.css"
 
 const mostChildren = 5
 
-/** Whoever has paused the queue explains more than the absence of consumers. */
+/** A paused queue has no consumers. The reader learns who paused it, and why. */
 const Pause = ({ queue }: { readonly queue: string | null }) => {
   const queues = useTasksApi<Queues>("/queues", {}, { enabled: queue !== null })
   const paused = queues.data?.queues.find((one) => one.queue === queue)?.paused
