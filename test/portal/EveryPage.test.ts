@@ -61,14 +61,22 @@ const viewsOf = (...some: ReadonlyArray<View>): ReadonlyArray<View> => (isWhole 
 
 const settled = (page: Page) => eventuallyTrue(async () => (await page.locator("main [aria-busy=true]").count()) === 0)
 
-/** Returns the cumulative layout shift of the page: 0 means that nothing moved, and from 0.25 on Web Vitals calls it poor. */
-const shiftOf = (page: Page): Promise<number> =>
-  page.evaluate<number>(`new Promise((resolve) => {
+/** The cumulative layout shift of the page, and what moved. Web Vitals calls it poor from 0.25 on. */
+const shiftOf = (page: Page) =>
+  page.evaluate<{ readonly sum: number; readonly moved: string }>(`new Promise((resolve) => {
+    const moved = []
     let sum = 0
+    const box = ({ height, y }) => Math.round(y) + "+" + Math.round(height)
+    const nameOf = (node) => node === null ? "something" : [node.nodeName.toLowerCase(), node.className].join(" ")
     new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value
+      for (const entry of list.getEntries()) {
+        if (entry.hadRecentInput) continue
+        sum += entry.value
+        for (const { currentRect, node, previousRect } of entry.sources)
+          moved.push(nameOf(node) + " from " + box(previousRect) + " to " + box(currentRect))
+      }
     }).observe({ type: "layout-shift", buffered: true })
-    setTimeout(() => resolve(sum), 50)
+    setTimeout(() => resolve({ sum, moved: moved.join(", ") }), 50)
   })`)
 
 const mostShift = 0.25
@@ -93,8 +101,8 @@ const lookAt = async (
     found.push(...(await axe()))
     const wide = await page.evaluate<number>("document.documentElement.scrollWidth")
     if (wide > width) found.push(`is ${wide} pixels wide`)
-    const shift = await shiftOf(page)
-    if (shift > mostShift) found.push(`moves by ${shift.toFixed(2)}`)
+    const { moved, sum } = await shiftOf(page)
+    if (sum > mostShift) found.push(`moves by ${sum.toFixed(2)}: ${moved}`)
     if ((await page.locator("h1").count()) !== 1) found.push(`has ${await page.locator("h1").count()} titles`)
     if (pictures !== undefined) {
       mkdirSync(pictures, { recursive: true })

@@ -8,7 +8,6 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { Alarms } from "./Alarms.tsx"
-import styles from "./Board.module.css"
 import { MapPanel } from "./MapPanel.tsx"
 import { MapSwitch } from "./MapSwitch.tsx"
 import { PauseDialog } from "./PauseDialog.tsx"
@@ -43,23 +42,22 @@ const BoardPage = () => {
       {isMap ? (
         <MapPanel queues={queues.data?.queues ?? []} />
       ) : (
-        <div className={styles.queues}>
-          <Panel query={queues} height={360} flush>
-            <QueueTable
-              queues={queues.data?.queues ?? []}
-              workers={workers.data?.workers ?? []}
-              empty={
-                <Empty
-                  command={`curl -s ${window.location.origin}${tasksPath}/queues -H "authorization: Bearer $OPERATOR"`}
-                >
-                  There is no worker queue. A queue appears once a topology names it, or a worker consumes from it.
-                </Empty>
-              }
-            />
-          </Panel>
-        </div>
+        <Panel query={queues} height={360} flush>
+          <QueueTable
+            queues={queues.data?.queues ?? []}
+            workers={workers.data?.workers ?? []}
+            empty={
+              <Empty
+                command={`curl -s ${window.location.origin}${tasksPath}/queues -H "authorization: Bearer $OPERATOR"`}
+              >
+                There is no worker queue. A queue appears once a topology names it, or a worker consumes from it.
+              </Empty>
+            }
+          />
+        </Panel>
       )}
-      <WorkerCards workers={workers} />
+      {/* how tall the queues are is known with them: what comes after them would jump */}
+      {!queues.isPending && <WorkerCards workers={workers} />}
       {asked !== undefined && <PauseDialog queue={asked} onClose={() => change({ pause: undefined })} />}
     </>
   )
