@@ -246,14 +246,22 @@ suite("Changes of many keys", (it) => {
 
   it.effect("take turns, so that a small one need not wait for a large one", () =>
     Effect.gen(function* () {
-      const many = yield* makeKeys(120, () => ({}))
-      const [one = ""] = yield* makeKeys(1, () => ({}))
-      const large = yield* begin({ action: "disable", ids: many })
-      const small = yield* make({ action: "disable", ids: [one] })
-      assert.strictEqual(at(small, "state"), "done")
-      const waiting = at(yield* ok("GET", `${path}/${large}`), "keys", "waiting")
-      assert.isAbove(Number(waiting), 0)
-      yield* ended(large)
+      const { sql } = yield* Database
+      // three steps of twenty keys
+      const many = yield* makeKeys(41, () => ({}))
+      const few = yield* makeKeys(1, () => ({}))
+      // one statement, so that neither is over before the other is there
+      const [made] = yield* sql<{ readonly large: string; readonly small: string }>`
+        WITH large AS (INSERT INTO bulk_key_changes (change, request_id, selected)
+            VALUES ('{"action":"disable"}', 'large', 41) RETURNING id),
+          small AS (INSERT INTO bulk_key_changes (change, request_id, selected)
+            VALUES ('{"action":"disable"}', 'small', 1) RETURNING id),
+          items AS (INSERT INTO bulk_key_change_items (change_id, position, key_id)
+            SELECT large.id, n, key FROM large, unnest(${many}::uuid[]) WITH ORDINALITY AS keys (key, n)
+            UNION ALL SELECT small.id, n, key FROM small, unnest(${few}::uuid[]) WITH ORDINALITY AS keys (key, n))
+        SELECT large.id AS large, small.id AS small FROM large, small`
+      const endOf = (id = "") => Effect.map(ended(id), (change) => Date.parse(String(at(change, "ended_at"))))
+      assert.isBelow(yield* endOf(made?.small), yield* endOf(made?.large))
     })
   )
 
