@@ -1,5 +1,5 @@
 import { Console, Effect, FileSystem, Layer, Option, Schema } from "effect"
-import { type ConfigurationPlan, Configuration as Document } from "../../src/control/api/ConfigurationApi.ts"
+import { type ConfigurationPlan, Configuration as Document, Section } from "../../src/control/api/ConfigurationApi.ts"
 import { ControlError } from "../../src/control/api/schema/Errors.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { Configuration } from "../../src/control/configuration/Configuration.ts"
@@ -43,11 +43,19 @@ const withConfiguration = <A, E, R>(settings: Settings, command: string, work: E
     )
   )
 
-export const print = Effect.fnUntraced(function* (settings: Settings) {
+export const print = Effect.fnUntraced(function* (settings: Settings, omit: ReadonlyArray<string>) {
+  const omitted = yield* Schema.decodeUnknownEffect(Schema.Array(Section))(omit).pipe(
+    Effect.mapError(
+      () =>
+        new DatabaseCommands.CommandFailed({
+          message: `--omit must be one of ${Section.literals.join(", ")}.`
+        })
+    )
+  )
   const document = yield* withConfiguration(
     settings,
     "export",
-    Effect.flatMap(Configuration, (configuration) => configuration.export)
+    Effect.flatMap(Configuration, (configuration) => configuration.export(omitted))
   )
   yield* Console.log(JSON.stringify(yield* Schema.encodeEffect(Schema.toCodecJson(Document))(document), null, 2))
 })

@@ -13,14 +13,19 @@ const base = Flag.String("base").pipe(
   )
 )
 
+const omit = Flag.String("omit").pipe(
+  Flag.atLeast(0),
+  Flag.withDescription("A section to leave out, such as keys; may be repeated")
+)
+
 export const configuration = Command.make("configuration").pipe(
   Command.withDescription("Export, plan and apply the configuration as one document without secrets"),
   Command.withSubcommands([
-    Command.make("export", {}, () =>
+    Command.make("export", { omit }, (args) =>
       Effect.flatMap(readSettings, (settings) =>
         withModule(
           () => import("./ChangeConfiguration.ts"),
-          ({ print }) => print(settings)
+          ({ print }) => print(settings, args.omit)
         )
       )
     ).pipe(Command.withDescription("Print the configuration in DATABASE_URL")),

@@ -239,9 +239,28 @@ suite("Configuration as code", (it) => {
       assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "configuration_too_large", param: "keys" })
       assert.include(refused.text, "There are 50001 keys")
       const { keys: _, ...rest } = Object(document)
+      const withoutKeys = yield* ok("GET", `${configuration}?omit=keys`)
+      assert.deepStrictEqual(withoutKeys, rest)
       const planned = yield* plan({ ...rest, model_prices: [] })
       assert.deepStrictEqual(changesOf(planned), ["delete model_prices a"])
       yield* sql`DELETE FROM api_keys WHERE key_prefix <> 'rk_live_'`
+    })
+  )
+
+  it.effect("leaves out each section that the export omits, and knows no other", () =>
+    Effect.gen(function* () {
+      yield* filled
+      const names = Object.keys(Object(yield* exported))
+      const some = yield* ok("GET", `${configuration}?omit=keys&omit=model_prices&omit=studio_connection`)
+      const omitted = ["keys", "model_prices", "studio_connection"]
+      assert.deepStrictEqual(
+        Object.keys(Object(some)),
+        names.filter((name) => !omitted.includes(name))
+      )
+      assert.deepStrictEqual(at(yield* plan(Object(some)), "changes"), [])
+      const unknown = yield* call("GET", `${configuration}?omit=key`)
+      assert.deepInclude(refusalOf(unknown), { status: 422, code: "invalid_request", param: "omit.0" })
+      assert.include(unknown.text, "model_prices")
     })
   )
 

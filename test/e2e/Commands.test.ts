@@ -280,6 +280,11 @@ describe.skipIf(!Deployment.available)("configuration", () => {
         assert.strictEqual(exported.code, 0, exported.output)
         const document = JSON.parse(exported.output)
         assert.deepStrictEqual(document.projects, [{ name: "team" }])
+        const { keys: _, routes: _1, ...rest } = document
+        const part = yield* command(deployment, ["configuration", "export", "--omit", "keys", "--omit", "routes"])
+        assert.deepStrictEqual(JSON.parse(part.output), rest)
+        const unknown = yield* command(deployment, ["configuration", "export", "--omit", "key"])
+        assert.deepStrictEqual([unknown.code, /--omit must be one of .*keys/.test(unknown.output)], [1, true])
 
         const directory = yield* Effect.acquireRelease(
           Effect.promise(() => mkdtemp(join(tmpdir(), "svc-configuration-"))),

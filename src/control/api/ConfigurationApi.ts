@@ -177,6 +177,10 @@ export const Configuration = Schema.Struct({
 })
 export type Configuration = typeof Configuration.Type
 
+const { format: _, ...sections } = Configuration.fields
+export const Section = Schema.Literals(Struct.keys(sections))
+export type Section = typeof Section.Type
+
 export const ConfigurationChange = Schema.Struct({
   section: Schema.String,
   id: Schema.String,
@@ -203,9 +207,15 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
   .annotate(OpenApi.Description, "The whole configuration as one document, without secrets.")
   .add(
     HttpApiEndpoint.get("export", "/", {
+      query: { omit: Schema.optionalKey(Schema.Array(Section).check(Schema.isMaxLength(Section.literals.length))) },
       success: Configuration,
       error: refusals("configuration_too_large")
-    }).annotateMerge(operation("Export the configuration", "operators:manage")),
+    })
+      .annotateMerge(operation("Export the configuration", "operators:manage"))
+      .annotate(
+        OpenApi.Description,
+        "`omit=keys` leaves the keys out; repeat it for each section to leave out. A document without a section keeps what is stored."
+      ),
     HttpApiEndpoint.post("plan", "/plan", {
       payload: Configuration,
       success: ConfigurationPlan,

@@ -1,6 +1,12 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
-import { type ConfigurationPlan, Configuration as Document, maxSectionEntries } from "../api/ConfigurationApi.ts"
+import {
+  type ConfigurationPlan,
+  Configuration as Document,
+  type KeyEntry,
+  maxSectionEntries,
+  type Section
+} from "../api/ConfigurationApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Actor } from "../audit/Audit.ts"
 import { Keys } from "../keys/Keys.ts"
@@ -18,7 +24,9 @@ import * as Kinds from "./ConfigurationKinds.ts"
 export class Configuration extends Context.Service<
   Configuration,
   {
-    readonly export: Effect.Effect<Document, Refused<"configuration_too_large"> | StoreFailure>
+    readonly export: (
+      omitted: ReadonlyArray<Section>
+    ) => Effect.Effect<Document, Refused<"configuration_too_large"> | StoreFailure>
     /** Returns the changes that `apply` would make, and writes nothing. */
     readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, InvalidDocument | StoreFailure>
     /**
@@ -39,10 +47,18 @@ const make = Effect.gen(function* () {
   const kinds = yield* Kinds.make
   const unrevokedKeys = Effect.provideService(Kinds.unrevokedKeys, Keys, yield* Keys)
 
-  const readState = Effect.map(
-    Effect.forEach(kinds, (kind) => Effect.map(kind.currentEntries, (state) => [kind.section, state] as const)),
-    (all): ConfigurationState => new Map(all)
-  )
+  const readSections = (some: typeof kinds) =>
+    Effect.map(
+      Effect.forEach(some, (kind) => Effect.map(kind.currentEntries, (state) => [kind.section, state] as const)),
+      (all): ConfigurationState => new Map(all)
+    )
+  const readState = readSections(kinds)
+
+  const withPrefixes = (keys: ReadonlyArray<KeyEntry>) =>
+    Effect.map(unrevokedKeys, (stored) => {
+      const prefixes = new Map(stored.map(({ id, key_prefix }) => [id, { key_prefix }]))
+      return keys.map((key) => ({ ...key, ...prefixes.get(key.id) }))
+    })
 
   const planSteps = (document: Document, current: ConfigurationState) =>
     Effect.map(
@@ -66,21 +82,23 @@ const make = Effect.gen(function* () {
     )
 
   return Configuration.of({
-    export: inReadSnapshot(
-      Effect.gen(function* () {
-        const current = yield* readState
-        for (const [section, { size }] of current) if (size > maxSectionEntries) return yield* tooLarge(section, size)
-        const sections = kinds.flatMap(({ section, toDocument }) => {
-          const content = toDocument(current.get(section) ?? new Map())
-          return content === undefined ? [] : [[section, content] as const]
+    export: Effect.fn("Configuration.export")((omitted) =>
+      inReadSnapshot(
+        Effect.gen(function* () {
+          const exported = kinds.filter(({ section }) => !omitted.includes(section))
+          const current = yield* readSections(exported)
+          for (const [section, { size }] of current) if (size > maxSectionEntries) return yield* tooLarge(section, size)
+          const sections = exported.flatMap(({ section, toDocument }) => {
+            const content = toDocument(current.get(section) ?? new Map())
+            return content === undefined ? [] : [[section, content] as const]
+          })
+          const { keys, ...document } = yield* Effect.orDie(
+            decodeDocument({ format: "svc-configuration/1", ...Object.fromEntries(sections) })
+          )
+          return keys === undefined ? document : { ...document, keys: yield* withPrefixes(keys) }
         })
-        const document = yield* Effect.orDie(
-          decodeDocument({ format: "svc-configuration/1", ...Object.fromEntries(sections) })
-        )
-        const prefixes = new Map((yield* unrevokedKeys).map(({ id, key_prefix }) => [id, { key_prefix }]))
-        return { ...document, keys: document.keys?.map((key) => ({ ...key, ...prefixes.get(key.id) })) ?? [] }
-      })
-    ).pipe(Effect.withSpan("Configuration.export")),
+      )
+    ),
 
     plan: Effect.fn("Configuration.plan")((document) =>
       inReadSnapshot(
@@ -120,10 +138,10 @@ const make = Effect.gen(function* () {
   })
 })
 
-const tooLarge = (section: string, size: number) =>
+const tooLarge = (section: Section, size: number) =>
   new ControlError(
     "configuration_too_large",
-    `There are ${size} ${section}, and a section of a document has at most ${maxSectionEntries} entries. A document without the section keeps what is stored: it can still be planned and applied.`,
+    `There are ${size} ${section}, and a section of a document has at most ${maxSectionEntries} entries. Leave the section out (omit ${section}): a document without it keeps what is stored.`,
     { param: section }
   )
 

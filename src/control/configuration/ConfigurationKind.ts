@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import type { Configuration, ConfigurationChange } from "../api/ConfigurationApi.ts"
+import type { Configuration, ConfigurationChange, Section } from "../api/ConfigurationApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Actor } from "../audit/Audit.ts"
 import type { EntriesById } from "../store/Fingerprint.ts"
@@ -7,8 +7,6 @@ import type { StoreFailure } from "../store/Rows.ts"
 import * as ConfigurationDiff from "./ConfigurationDiff.ts"
 
 export type InvalidDocument = Refused<"invalid_configuration_document">
-
-type Section = Exclude<keyof Configuration, "format">
 
 export type ConfigurationState = ReadonlyMap<Section, EntriesById>
 

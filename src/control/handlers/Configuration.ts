@@ -9,7 +9,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const configuration = yield* Configuration
     return handlers.handleAll({
-      export: () => configuration.export,
+      export: ({ query }) => configuration.export(query.omit ?? []),
       plan: ({ payload }) => configuration.plan(payload),
       apply: ({ payload }) => configuration.apply(payload.document, payload.base_hash)
     })

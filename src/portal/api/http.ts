@@ -48,14 +48,14 @@ export const send = async (
   throw error
 }
 
-export type QueryValue = string | number | boolean | undefined
+export type QueryValue = string | number | boolean | ReadonlyArray<string> | undefined
 
-/** Absent and empty values are left out, as a cleared filter means that there is none. */
+/** Absent and empty values are left out, as a cleared filter means that there is none. A list repeats its parameter. */
 export const withQuery = (path: string, query: Readonly<Record<string, QueryValue>> = {}): string => {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "")
-  return given.length === 0
-    ? path
-    : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === "" ? [] : [value].flat().map((one) => [name, String(one)])
+  )
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`
 }
 
 /** Puts the parameters into a path such as `/admin-ui/admin/keys/:key_id`. */

@@ -1,4 +1,4 @@
-import { Button, Select, Stack } from "@mantine/core"
+import { Button, Checkbox, Group, Select, Stack } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
 import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
@@ -6,10 +6,11 @@ import { Panel } from "../../shared/page/Panel.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { JsonView } from "../../shared/words/JsonView.tsx"
 
-/** The document, one section at a time, and as a file. */
+/** The document, one section at a time, and as a file. Keys are asked for: there may be more of them than a document has. */
 export const Current = () => {
   const { change, text } = useTextSearch()
-  const query = useApi("/admin-ui/admin/configuration", {})
+  const isWithKeys = text("keys") === "yes"
+  const query = useApi("/admin-ui/admin/configuration", { query: isWithKeys ? {} : { omit: ["keys"] } })
   const document = query.data
   const sections = Object.entries(document ?? {}).filter(([name]) => name !== "format")
   const [name, value] = sections.find(([one]) => one === text("section")) ?? sections[0] ?? ["", undefined]
@@ -31,14 +32,21 @@ export const Current = () => {
       }
     >
       <Stack gap="sm">
-        <Select
-          label="Section"
-          data={choices}
-          value={name}
-          allowDeselect={false}
-          onChange={(section) => change({ section: section ?? undefined })}
-          maw={280}
-        />
+        <Group align="end">
+          <Select
+            label="Section"
+            data={choices}
+            value={name}
+            allowDeselect={false}
+            onChange={(section) => change({ section: section ?? undefined })}
+            maw={280}
+          />
+          <Checkbox
+            label="With keys"
+            checked={isWithKeys}
+            onChange={(event) => change({ keys: event.currentTarget.checked ? "yes" : undefined })}
+          />
+        </Group>
         <JsonView label={name} value={value} />
       </Stack>
     </Panel>

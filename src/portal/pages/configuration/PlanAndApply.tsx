@@ -9,6 +9,7 @@ import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
 import { JsonEditor } from "../../shared/editor/JsonEditor.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { countedText } from "../../shared/words/format.ts"
 import styles from "./Configuration.module.css"
 import { PlanView } from "./PlanView.tsx"
 
@@ -47,12 +48,14 @@ export const PlanAndApply = () => {
     take(event.dataTransfer.files[0])
   }
   const load = () =>
-    void call("GET", "/admin-ui/admin/configuration", {}).then((current) => become(JSON.stringify(current, null, 2)))
+    void call("GET", "/admin-ui/admin/configuration", { query: { omit: ["keys"] } }).then((current) =>
+      become(JSON.stringify(current, null, 2))
+    )
 
   const apply = ({ plan: shown }: Planned) =>
     ask({
       title: "Apply the document",
-      action: `Apply ${shown.changes.length} changes`,
+      action: `Apply ${countedText(shown.changes.length, "change")}`,
       name: "apply",
       body: <PlanView plan={shown} isShort />,
       run: async () => {
@@ -79,7 +82,7 @@ export const PlanAndApply = () => {
         actions={
           <>
             <Button variant="default" onClick={load}>
-              Begin with the current one
+              Begin with the current one, without keys
             </Button>
             <FileButton accept="application/json,.json" onChange={take}>
               {(props) => (

@@ -1,0 +1,43 @@
+import { assert, it } from "@effect/vitest"
+import { describePortal } from "../PortalBrowser.ts"
+
+describePortal("The configuration", (portal) => {
+  it("is shown without its keys, and with them once they are asked for", async () => {
+    await portal.gateway.operate("POST", "/keys", { name: "one of many", owner_type: "individual" })
+    const { page } = await portal.open("/configuration")
+    const section = page.getByRole("combobox", { name: "Section" })
+    await section.click()
+    await page.getByRole("option", { name: "projects (0)" }).waitFor()
+    assert.strictEqual(await page.getByRole("option", { name: /^keys/ }).count(), 0)
+    await page.keyboard.press("Escape")
+    await page.getByLabel("With keys").check()
+    await section.click()
+    await page.getByRole("option", { name: "keys (1)" }).click()
+    await page.getByText("one of many").waitFor()
+    assert.include(page.url(), "keys=yes")
+  })
+
+  it("is compared and applied; a person who was slower sees both plans first", async () => {
+    const { page, problems } = await portal.open("/configuration?tab=plan")
+    problems.expect(/^409 POST /)
+    const current = await portal.gateway.operate("GET", "/configuration")
+    const document = page.getByRole("textbox", { name: "Configuration" })
+    await document.fill(JSON.stringify({ ...Object(current), projects: [{ name: "mine" }] }))
+    await page.getByRole("button", { name: "Show what would change" }).click()
+    await page.getByRole("heading", { name: "What would change" }).waitFor()
+    await portal.gateway.operate("POST", "/projects", { name: "theirs" })
+    await page.getByRole("button", { name: "Apply", exact: true }).click()
+    await page.getByLabel("Type “apply” to confirm").fill("apply")
+    const confirm = page.getByRole("button", { name: "Apply 1 change" })
+    await confirm.click()
+    await page.getByText("Somebody changed the configuration after the plan was made.").waitFor()
+    await page.getByRole("heading", { name: "What you saw before" }).waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: "Apply", exact: true }).click()
+    await page.getByLabel("Type “apply” to confirm").fill("apply")
+    await page.getByRole("button", { name: "Apply 2 changes" }).click()
+    await page.getByText("The document is applied.").waitFor()
+    const applied = await portal.gateway.operate("GET", "/configuration")
+    assert.deepStrictEqual(Object(applied).projects, [{ name: "mine" }])
+  })
+})
