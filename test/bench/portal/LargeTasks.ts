@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core"
 import { buildExecutionView } from "../../../src/graph/ExecutionView.ts"
-import { parentOf, retried } from "../../portal/oncall/Graphs.ts"
+import { parentOf, retried, workflow } from "../../portal/oncall/Graphs.ts"
 import { number } from "../Markdown.ts"
 import * as Chromium from "./Chromium.ts"
 import { interactionRounds, press, type Site } from "./Site.ts"
@@ -50,7 +50,7 @@ export const largeTasks: ReadonlyArray<LargeTask> = [
   {
     name: `graph of ${number(attempts, 0)} nodes`,
     tab: "graph",
-    graph: retried(attempts, "failed"),
+    graph: workflow(attempts / 100, 100),
     drawn: ".react-flow__node",
     act: async (page) => {
       const box = await page.locator(".react-flow").boundingBox()

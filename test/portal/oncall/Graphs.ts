@@ -60,6 +60,22 @@ export const parentOf = (children: number): ExecutionGraph => {
   return graphOf("p", nodes, edges, ids)
 }
 
+/** A workflow whose every stage follows on two others, so that nothing of it can be folded. */
+export const workflow = (stages: number, parallel: number): ExecutionGraph => {
+  const nodes: Array<Node> = [node("task:w", "task", "w", 0)]
+  const edges: Array<Edge> = []
+  const id = (stage: number, place: number) => `stage:${stage}:${place % parallel}`
+  for (let stage = 0; stage < stages; stage++)
+    for (let place = 0; place < parallel; place++) {
+      nodes.push(node(id(stage, place), "stage_attempt", "w", stage, `stage ${stage}, part ${place}`))
+      if (stage === 0) edges.push(edge("task:w", "entered_stage", id(0, place)))
+      else
+        for (const before of [place, place + 1])
+          edges.push(edge(id(stage - 1, before), "stage_transitioned_to", id(stage, place)))
+    }
+  return graphOf("w", nodes, edges, [])
+}
+
 const graphOf = (
   task_id: string,
   nodes: ReadonlyArray<Node>,

@@ -4,10 +4,12 @@ import { fold } from "../../../src/portal/pages/tasks/task/graph/fold.ts"
 import { stepsOf } from "../../../src/portal/pages/tasks/task/sequence/steps.ts"
 import { barsOf, ticksOf } from "../../../src/portal/pages/tasks/task/timeline/bars.ts"
 import { failuresOf, mostRows, rowsOf, spanOf } from "../../../src/portal/pages/tasks/task/timeline/rows.ts"
-import { placesOf } from "../../../src/portal/shared/graph/layout.ts"
-import { parentOf, retried } from "./Graphs.ts"
+import { areaOf, firstViewport, partIn } from "../../../src/portal/shared/graph/area.ts"
+import { placesOf, size } from "../../../src/portal/shared/graph/layout.ts"
+import { parentOf, retried, workflow } from "./Graphs.ts"
 
 const none: ReadonlySet<string> = new Set()
+const screen = { width: 1_200, height: 600 }
 const now = Date.UTC(2026, 10, 27)
 
 /** The time that the work takes, in milliseconds. */
@@ -16,6 +18,8 @@ const timeOf = (work: () => unknown): number => {
   work()
   return performance.now() - begun
 }
+
+const drawnIn = (...args: Parameters<typeof partIn>) => partIn(...args).nodes.map(({ id }) => id)
 
 describe("attempts of a task", () => {
   it("have their outcome, their end, and the wait for the next one", () => {
@@ -107,13 +111,60 @@ describe("the graph", () => {
   })
 
   it("finds a place for each of 10,000 nodes, and none twice", () => {
-    const { edges, nodes } = fold(retried(10_000))
+    const { edges, nodes } = fold(workflow(100, 100))
+    assert.lengthOf(nodes, 10_001)
     let places = placesOf([], [])
     const took = timeOf(() => {
       places = placesOf(nodes, edges)
     })
     assert.isAtMost(took, 3_000)
     assert.strictEqual(new Set([...places.values()].map(({ x, y }) => `${x} ${y}`)).size, nodes.length)
+  })
+
+  it("begins with all of it if it can be read then", () => {
+    const places = new Map([
+      ["one", { x: 0, y: 0 }],
+      ["other", { x: 400, y: 0 }]
+    ])
+    const view = firstViewport(places, screen, undefined)
+    assert.strictEqual(view.zoom, 1)
+    const { bottom, left, right, top } = areaOf(view, screen)
+    assert.deepStrictEqual([(left + right) / 2, (top + bottom) / 2], [305, size.height / 2])
+  })
+
+  it("begins at its left upper end if it is large, or around the chosen node", () => {
+    const { edges, nodes } = fold(workflow(100, 100))
+    const places = placesOf(nodes, edges)
+    const area = areaOf(firstViewport(places, screen, undefined), screen)
+    assert.isBelow(area.left, 0)
+    assert.isBelow(area.top, 0)
+    assert.include(drawnIn(area, places, { nodes, edges }), "task:w")
+    const chosen = firstViewport(places, screen, "stage:50:50")
+    const ids = drawnIn(areaOf(chosen, screen), places, { nodes, edges })
+    assert.include(ids, "stage:50:50")
+    assert.notInclude(ids, "task:w")
+    assert.isAtMost(ids.length, 300)
+  })
+
+  it("draws of a node with thousands of edges those that do not lead away", () => {
+    const ids = Array.from({ length: 10_000 }, (_, n) => `part ${n}`)
+    const star = {
+      nodes: ["hub", ...ids].map((id) => ({ id, title: id, lines: [], meaning: "idle" as const, parts: [] })),
+      edges: ids.map((target) => ({ id: target, source: "hub", target, label: "", isDashed: false }))
+    }
+    const places = placesOf(star.nodes, star.edges)
+    const nearHub = partIn(areaOf(firstViewport(places, screen, "hub"), screen), places, star)
+    assert.include(
+      nearHub.nodes.map(({ id }) => id),
+      "hub"
+    )
+    assert.isAtMost(nearHub.edges.length, 200)
+    const far = partIn(areaOf(firstViewport(places, screen, "part 9000"), screen), places, star)
+    assert.include(
+      far.edges.map(({ target }) => target),
+      "part 9000"
+    )
+    assert.isAtMost(far.nodes.length, 200)
   })
 })
 

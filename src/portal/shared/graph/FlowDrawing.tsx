@@ -1,60 +1,53 @@
 import { useMantineColorScheme } from "@mantine/core"
-import { Background, Controls, type Edge, Handle, type Node, type NodeProps, Position, ReactFlow } from "@xyflow/react"
+import {
+  Background,
+  Controls,
+  type Edge,
+  Handle,
+  type Node,
+  type NodeHandle,
+  type NodeProps,
+  Position,
+  ReactFlow,
+  ReactFlowProvider,
+  type ReactFlowState,
+  useStore,
+  useStoreApi
+} from "@xyflow/react"
 import "@xyflow/react/dist/style.css"
 import { useMemo } from "react"
-import type { Drawn, FlowProps } from "./drawn.ts"
+import { type Area, areaOf, firstViewport, isWithin, partIn, widened } from "./area.ts"
+import type { Drawn, DrawnEdge, FlowProps } from "./drawn.ts"
 import styles from "./Flow.module.css"
-import { placesOf, size } from "./layout.ts"
+import { type Places, placesOf, size } from "./layout.ts"
 
-/** A graph that does not fit begins with what can be read. */
-const leastReadable = 0.5
-
-/** A larger graph shows only a part at once, because browsers are slow to move thousands of nodes. */
+/** Of a larger graph only what is in view is given to the library, which looks at all of its nodes at every move. */
 const mostAtOnce = 300
+const leastZoom = { small: 0.02, large: 0.4 }
 
 type StepNode = Node<{ readonly drawn: Drawn }, "step">
 
-const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
+const FlowDrawing = (props: FlowProps) => (
+  <ReactFlowProvider>
+    <Flow {...props} />
+  </ReactFlowProvider>
+)
+
+const Flow = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
   const { colorScheme } = useMantineColorScheme()
-  const placed = useMemo(() => {
-    const places = placesOf(nodes, edges)
-    return nodes.map(
-      (drawn): StepNode => ({
-        id: drawn.id,
-        type: "step",
-        position: places.get(drawn.id) ?? { x: 0, y: 0 },
-        data: { drawn },
-        ...size,
-        ariaLabel: [drawn.title, ...drawn.lines].join(", ")
-      })
-    )
-  }, [nodes, edges])
-  const shown = useMemo(
-    () =>
-      placed.map((node) =>
-        node.id === selection || (selection !== undefined && node.data.drawn.parts.includes(selection))
-          ? { ...node, selected: true }
-          : node
-      ),
-    [placed, selection]
+  const places = useMemo(() => placesOf(nodes, edges), [nodes, edges])
+  const isLarge = nodes.length > mostAtOnce
+  const { area } = useStore(inView, isStillDrawn)
+  const store = useStoreApi()
+  const part = useMemo(
+    () => (isLarge ? partIn(area, places, { nodes, edges }) : { nodes, edges }),
+    [isLarge, area, places, nodes, edges]
   )
-  const lines = useMemo(
-    () =>
-      edges.map(
-        ({ id, isDashed, label, source, target }): Edge => ({
-          id,
-          source,
-          target,
-          focusable: false,
-          ...(label !== "" && { label }),
-          ...(isDashed && { className: styles.dashed ?? "" })
-        })
-      ),
-    [edges]
-  )
+  const steps = useMemo(() => part.nodes.map((drawn) => stepOf(drawn, places, selection)), [part, places, selection])
+  const lines = useMemo(() => part.edges.map(lineOf), [part])
   return (
     <ReactFlow
-      nodes={shown}
+      nodes={steps}
       edges={lines}
       nodeTypes={nodeTypes}
       colorMode={colorScheme === "auto" ? "system" : colorScheme}
@@ -63,9 +56,11 @@ const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) =>
         // Enter and Space on a node
         for (const change of changes) if (change.type === "select" && change.selected) onSelect(change.id)
       }}
-      fitView
-      fitViewOptions={{ maxZoom: 1, minZoom: leastReadable }}
-      minZoom={nodes.length > mostAtOnce ? leastReadable / 2 : 0.02}
+      onInit={({ setViewport }) => {
+        const chosen = nodes.find((drawn) => isChosen(drawn, selection))?.id
+        void setViewport(firstViewport(places, store.getState(), chosen))
+      }}
+      minZoom={isLarge ? leastZoom.large : leastZoom.small}
       nodesDraggable={false}
       nodesConnectable={false}
       deleteKeyCode={null}
@@ -73,10 +68,53 @@ const FlowDrawing = ({ edges, label, nodes, onSelect, selection }: FlowProps) =>
       aria-label={label}
     >
       <Background gap={22} />
-      <Controls showInteractive={false} />
+      <Controls showInteractive={false} showFitView={!isLarge} />
     </ReactFlow>
   )
 }
+
+interface InView {
+  readonly visible: Area
+  readonly area: Area
+  readonly zoom: number
+}
+
+const inView = ({ height, transform: [x, y, zoom], width }: ReactFlowState): InView => {
+  const visible = areaOf({ x, y, zoom }, { width, height })
+  return { visible, area: widened(visible), zoom }
+}
+
+const isStillDrawn = (drawn: InView, now: InView): boolean =>
+  isWithin(now.visible, drawn.area) && now.zoom < 2 * drawn.zoom
+
+const isChosen = ({ id, parts }: Drawn, selection: string | undefined): boolean =>
+  selection !== undefined && (id === selection || parts.includes(selection))
+
+/** Known without looking at the drawn node. */
+const handles: Array<NodeHandle> = [
+  { type: "target", position: Position.Left, x: 0, y: size.height / 2 },
+  { type: "source", position: Position.Right, x: size.width, y: size.height / 2 }
+]
+
+const stepOf = (drawn: Drawn, places: Places, selection: string | undefined): StepNode => ({
+  id: drawn.id,
+  type: "step",
+  position: places.get(drawn.id) ?? { x: 0, y: 0 },
+  data: { drawn },
+  ...size,
+  handles,
+  selected: isChosen(drawn, selection),
+  ariaLabel: [drawn.title, ...drawn.lines].join(", ")
+})
+
+const lineOf = ({ id, isDashed, label, source, target }: DrawnEdge): Edge => ({
+  id,
+  source,
+  target,
+  focusable: false,
+  ...(label !== "" && { label }),
+  ...(isDashed && { className: styles.dashed ?? "" })
+})
 
 const Step = ({ data: { drawn }, selected }: NodeProps<StepNode>) => (
   <div className={styles.step} data-meaning={drawn.meaning} data-selected={selected || undefined} style={size}>
