@@ -31,6 +31,8 @@ const TaskPage = () => {
   useTaskEvents(taskId, refresh)
   // the explanation says what is known of where it may be
   const isNowhere = task.view.error?.status === 404 && task.history.data?.count === 0
+  // how tall the head of the page is on a phone is known with them: the tabs after it would jump
+  const isHeadKnown = [task.explanation, task.view, task.letters].every(({ isPending }) => !isPending)
   const selection = text("at")
   const select = (id: string | undefined) => change({ at: id })
   const { view } = task
@@ -83,7 +85,8 @@ const TaskPage = () => {
           </Tooltip>
         ))}
       </div>
-      {isNowhere ? <UnknownTask /> : <TaskTabs task={task} selection={selection} onSelect={select} />}
+      {isNowhere && <UnknownTask />}
+      {!isNowhere && isHeadKnown && <TaskTabs task={task} selection={selection} onSelect={select} />}
       <Selected task={task} selection={selection} onClose={() => select(undefined)} />
     </>
   )
