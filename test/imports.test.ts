@@ -94,7 +94,15 @@ const areas: ReadonlyArray<Area> = [
     may: ["src/control/api", "src/policy", "src/state", "src/messaging", "src/status", "src/graph"],
     rooms: [
       ...["theme", "api", "address", "sign-in"],
-      ...["shared/words", "shared/page", "shared/charts", "shared/snippets", "shared/table", "shared/dialogs"],
+      ...[
+        "shared/foreign",
+        "shared/words",
+        "shared/page",
+        "shared/charts",
+        "shared/snippets",
+        "shared/table",
+        "shared/dialogs"
+      ],
       ...[
         "shared/editor",
         "shared/keys",

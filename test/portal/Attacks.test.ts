@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http"
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
+import { createKey } from "../RunningGateway.ts"
 import { portOf } from "../upstream/SimulatorServer.ts"
 import { describePortal } from "./PortalBrowser.ts"
 
@@ -95,6 +96,32 @@ describePortal("An attacker", (portal) => {
       .first()
       .waitFor()
     assert.isFalse(await ran(page))
+  })
+
+  it("turns no text around: what would do it is shown instead", async () => {
+    const name = `invoice ${rightToLeft}`
+    const project = await portal.gateway.operate("POST", "/projects", { name })
+    const { raw } = await createKey(portal.gateway, {
+      name,
+      tags: [rightToLeft],
+      owner_type: "project",
+      project_id: Object(project).id
+    })
+    await portal.gateway.operate("POST", "/policy-layers", { kind: "team", scope_id: name, policy: {} })
+    const sent = await fetch(`${portal.gateway.proxy}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${raw}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: name, messages: [] })
+    })
+    await sent.arrayBuffer()
+    const { page } = await portal.open("/projects")
+    await page.getByText("invoice U+202Egpj.exeU+202C").first().waitFor()
+    for (const path of ["/keys", "/projects", "/requests?range=1h", "/usage", "/policies", "/audit"]) {
+      await page.goto(`${portal.gateway.control}/admin-ui${path}`)
+      await page.locator("main").getByText("U+202Egpj.exe").first().waitFor()
+      const shown = await page.locator("main").innerText()
+      assert.notMatch(shown, /[\u202A-\u202E]/, path)
+    }
   })
 
   it("runs nothing in the page, because the policy forbids it", async () => {

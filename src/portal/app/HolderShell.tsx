@@ -4,6 +4,7 @@ import { Link, Outlet, useNavigate } from "@tanstack/react-router"
 import { type ComponentType, useEffect } from "react"
 import { installation } from "../api/installation.ts"
 import { useSession } from "../api/session.ts"
+import { ForeignText } from "../shared/foreign/ForeignText.tsx"
 import styles from "./HolderShell.module.css"
 import { UserMenu } from "./TopBar.tsx"
 
@@ -40,7 +41,7 @@ export const HolderShell = () => {
       <header className={styles.top}>
         <span className={styles.mark} aria-hidden="true" />
         <strong className={styles.name}>
-          <bdi>{who.name}</bdi>
+          <ForeignText>{who.name}</ForeignText>
         </strong>
         {installation.environment !== null && <span className={styles.environment}>{installation.environment}</span>}
         <UserMenu who={who} />

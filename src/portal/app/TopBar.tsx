@@ -3,6 +3,7 @@ import { spotlight } from "@mantine/spotlight"
 import { IconSearch, IconUser } from "@tabler/icons-react"
 import { installation } from "../api/installation.ts"
 import { type SignedIn, signOut } from "../api/session.ts"
+import { ForeignText } from "../shared/foreign/ForeignText.tsx"
 import { When } from "../shared/words/When.tsx"
 import { LiveIndicator } from "./LiveIndicator.tsx"
 import { SchemeSwitch } from "./Rail.tsx"
@@ -40,7 +41,7 @@ export const UserMenu = ({ who }: { readonly who: SignedIn }) => (
     <Menu.Dropdown>
       <div className={styles.who}>
         <strong>
-          <bdi>{who.name}</bdi>
+          <ForeignText>{who.name}</ForeignText>
         </strong>
         {who.kind === "operator_token" && (
           <span>{who.scopes.includes("*") ? "all scopes" : who.scopes.join(", ")}</span>

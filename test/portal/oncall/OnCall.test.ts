@@ -66,13 +66,13 @@ describePortal(
     it("are shown stored names as text", async () => {
       await allAreDead(portal)
       const { page } = await portal.open(`/tasks/${encodeURIComponent(hostile)}`)
-      await page.getByText(hostile).first().waitFor()
+      await page.getByText(hostile.replace("\u202E", "U+202E")).first().waitFor()
       for (const tab of ["Graph", "Sequence", "Raw", "Timeline"]) {
         await page.getByRole("tab", { name: tab }).click()
         await page.getByRole("tabpanel").waitFor()
       }
       await page.goto(`${portal.gateway.control}/admin-ui/dead-letters?tab=letters`)
-      await page.getByText(hostile).first().waitFor()
+      await page.getByText(hostile.replace("\u202E", "U+202E")).first().waitFor()
       assert.strictEqual(await page.locator("main img").count(), 0)
       assert.strictEqual(await page.locator("main a[href^='javascript']").count(), 0)
     })

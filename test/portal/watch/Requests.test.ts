@@ -33,7 +33,7 @@ describePortal("Requests", (portal) => {
       await sendWith(portal, key.raw)
       return (await rows.count()) > 0
     })
-    await page.getByText(hostile, { exact: true }).first().waitFor()
+    await page.getByText(hostile.replace("\u202e", "U+202E"), { exact: true }).first().waitFor()
     await rows.first().hover()
     const before = await rows.count()
     await sendWith(portal, key.raw, "another-model")

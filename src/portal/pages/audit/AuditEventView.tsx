@@ -1,6 +1,7 @@
 import { Group, Stack } from "@mantine/core"
 import { useApi } from "../../api/queries.ts"
 import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { CopyButton } from "../../shared/words/CopyButton.tsx"
@@ -29,7 +30,7 @@ export const AuditEventView = ({ sequence }: { readonly sequence: string }) => {
               ["Action", <code key="action">{event.action}</code>],
               ["Object", <Target key="target" event={event} />],
               ["Its id", <code key="id">{event.target_id}</code>],
-              ["By", <bdi key="by">{actorOf(event)}</bdi>],
+              ["By", <ForeignText key="by">{actorOf(event)}</ForeignText>],
               ["Time", <When key="at" at={event.created_at} />],
               ["Address", event.ip],
               ["User agent", event.user_agent],

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { AuditEvent } from "./event.ts"
 
 /** The page of an object, below `/admin-ui`, if it has one. The id is data, so it is only ever a part of an own path. */
@@ -49,7 +50,8 @@ export const Target = ({ event }: { readonly event: AuditEvent }) => {
   const { after, before, target_id, target_type } = event
   const words = (
     <>
-      <span>{target_type.replaceAll("_", " ")}</span> <bdi>{nameIn(after) ?? nameIn(before) ?? target_id}</bdi>
+      <span>{target_type.replaceAll("_", " ")}</span>{" "}
+      <ForeignText>{nameIn(after) ?? nameIn(before) ?? target_id}</ForeignText>
     </>
   )
   // what is deleted has no page

@@ -1,4 +1,5 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import type { Filter } from "../../shared/table/FilterBar.tsx"
 import { When } from "../../shared/words/When.tsx"
@@ -27,7 +28,7 @@ export const filtersOf = (kinds: Kinds, kind: string | undefined): ReadonlyArray
 export const columns: ReadonlyArray<Column<AuditEvent>> = [
   { id: "action", header: "Action", cell: ({ action }) => <code>{action}</code> },
   { id: "at", header: "Time", main: true, width: 110, cell: ({ created_at }) => <When at={created_at} /> },
-  { id: "actor", header: "By", main: true, cell: (event) => <bdi>{actorOf(event)}</bdi> },
+  { id: "actor", header: "By", main: true, cell: (event) => <ForeignText>{actorOf(event)}</ForeignText> },
   { id: "target", header: "Object", main: true, cell: (event) => <Target event={event} /> },
   { id: "ip", header: "Address", cell: ({ ip }) => ip ?? "–" },
   { id: "user_agent", header: "User agent", hidden: true, cell: ({ user_agent }) => user_agent ?? "–" },

@@ -2,6 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../api/ApiError.ts"
 import type { Queues, Workers } from "../../api/TaskTypes.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { alarmsOf } from "./alarms.ts"
 import styles from "./Board.module.css"
@@ -35,10 +36,10 @@ export const Alarms = ({ queues, workers }: Props) => {
               <StatusWord meaning={meaning}>{word}</StatusWord>
               {queue !== undefined && (
                 <Link to="/tasks" search={{ q: `queue:${queue}` }}>
-                  <bdi>{queue}</bdi>
+                  <ForeignText>{queue}</ForeignText>
                 </Link>
               )}
-              <bdi>{sentence}</bdi>
+              <ForeignText>{sentence}</ForeignText>
             </li>
           ))}
         </ul>

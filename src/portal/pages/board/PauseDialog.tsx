@@ -4,6 +4,7 @@ import { useTasksWrite } from "../../api/queries.ts"
 import type { QueueView } from "../../api/TaskTypes.ts"
 import { taskPath } from "../../api/tasks.ts"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { ReasonDialog } from "../../shared/tasks/ReasonDialog.tsx"
 import { countedText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
@@ -48,7 +49,8 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
         onClose={onClose}
       >
         <p>
-          <bdi>{paused.by ?? "Somebody"}</bdi> has paused it <When at={paused.paused_at} />: <bdi>{paused.reason}</bdi>
+          <ForeignText>{paused.by ?? "Somebody"}</ForeignText> has paused it <When at={paused.paused_at} />:{" "}
+          <ForeignText>{paused.reason}</ForeignText>
         </p>
         <p>
           {ready === null ? "Some messages wait" : countedText(ready, "message waits", "messages wait")}, and workers

@@ -3,6 +3,7 @@ import type { UseQueryResult } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../api/ApiError.ts"
 import type { WorkerReport, Workers } from "../../api/TaskTypes.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { countedText } from "../../shared/words/format.ts"
@@ -48,7 +49,7 @@ const WorkerCard = ({ worker: { consumers, host, pid, started_at, version } }: {
     <li className={styles.card}>
       <header>
         <strong>
-          <bdi>{host}</bdi>
+          <ForeignText>{host}</ForeignText>
         </strong>
         <span className={styles.about}>
           process {pid}, version {version}, up since <When at={started_at} />
@@ -63,7 +64,7 @@ const WorkerCard = ({ worker: { consumers, host, pid, started_at, version } }: {
       <ul className={styles.consumers} aria-label="Consumers">
         {consumers.map(({ concurrency, in_work, name, paused, queue }) => (
           <li key={`${name} ${queue}`}>
-            <bdi>{name}</bdi>
+            <ForeignText>{name}</ForeignText>
             <span>
               {in_work}/{concurrency}
             </span>
@@ -76,7 +77,7 @@ const WorkerCard = ({ worker: { consumers, host, pid, started_at, version } }: {
           {running.slice(0, mostRunning).map(({ attempt, queue, started_at, task_id }) => (
             <li key={`${task_id} ${queue}`}>
               <Link to="/tasks/$taskId" params={{ taskId: task_id }}>
-                <bdi>{task_id}</bdi>
+                <ForeignText>{task_id}</ForeignText>
               </Link>
               <span>
                 {attempt > 0 && `retry ${attempt}, `}

@@ -1,6 +1,7 @@
 import { Group } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { meaningOfQueue } from "../../shared/tasks/meanings.ts"
 import { Count } from "../../shared/words/Amounts.tsx"
@@ -18,7 +19,7 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     header: "Queue",
     cell: ({ queue }) => (
       <Link to="/tasks" search={{ q: `queue:${queue}` }} className={styles.queue}>
-        <bdi>{queue}</bdi>
+        <ForeignText>{queue}</ForeignText>
       </Link>
     )
   },

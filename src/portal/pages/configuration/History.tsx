@@ -4,6 +4,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
@@ -75,7 +76,7 @@ const StepView = ({ events }: Pick<Step, "events">) =>
       {events.map(({ action, after, before, sequence, target_id }) => (
         <section key={sequence}>
           <PathLink path={`/audit?span=all&open=${sequence}`}>
-            {action} <bdi>{target_id}</bdi>
+            {action} <ForeignText>{target_id}</ForeignText>
           </PathLink>
           <JsonDiff before={before} after={after} label={`Difference of event ${sequence}`} />
         </section>
@@ -88,7 +89,13 @@ const silent = new Set(["session", "provider_health", "policy", "tasks", "upstre
 
 const columns: ReadonlyArray<Column<Step>> = [
   { id: "at", header: "Time", width: 120, cell: ({ first }) => <When at={first.created_at} /> },
-  { id: "by", header: "By", main: true, width: 150, cell: ({ first }) => <bdi>{first.actor_name ?? "–"}</bdi> },
+  {
+    id: "by",
+    header: "By",
+    main: true,
+    width: 150,
+    cell: ({ first }) => <ForeignText>{first.actor_name ?? "–"}</ForeignText>
+  },
   {
     id: "what",
     header: "Changes",

@@ -1,5 +1,6 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import styles from "./Configuration.module.css"
 
@@ -42,7 +43,7 @@ const ChangeLine = ({ change, isShort }: { readonly change: Change; readonly isS
   const { action, after, before, id, summary } = change
   const words = (
     <>
-      <StatusWord meaning={meanings[action]}>{action}</StatusWord> <bdi>{id}</bdi>
+      <StatusWord meaning={meanings[action]}>{action}</StatusWord> <ForeignText>{id}</ForeignText>
       {summary !== null && <span className={styles.impact}> {summary}</span>}
     </>
   )

@@ -6,6 +6,7 @@ import { useTasksApi, useTasksWrite } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import type { DeadLetterQueue, DeadLetterQueues } from "../../api/TaskTypes.ts"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -26,7 +27,7 @@ const columns: ReadonlyArray<Column<DeadLetterQueue>> = [
     header: "Queue",
     cell: ({ queue_name }) => (
       <Link to="/dead-letters" search={{ tab: "letters", queue_name }}>
-        <bdi>{queue_name}</bdi>
+        <ForeignText>{queue_name}</ForeignText>
       </Link>
     )
   },

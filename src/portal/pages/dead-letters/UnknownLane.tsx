@@ -5,6 +5,7 @@ import { useTasksApi, useTasksList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import type { DeadLetterSummary, Explanation, LetterPage } from "../../api/TaskTypes.ts"
 import { taskPath } from "../../api/tasks.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { meaningOfVerdict, verdictWords } from "../../shared/tasks/meanings.ts"
@@ -60,7 +61,7 @@ const UnknownLetter = ({ letter }: { readonly letter: DeadLetterSummary }) => {
   return (
     <li>
       <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-        <bdi>{task_id ?? dlq_id.slice(0, 12)}</bdi>
+        <ForeignText>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
       </Link>
       <span className={styles.stack}>
         unknown since <When at={replay_unknown_at} />
@@ -105,7 +106,7 @@ const HasItRun = ({ taskId }: { readonly taskId: string }) => {
       {data !== undefined && (
         <p className={styles.choices}>
           <StatusWord meaning={meaningOfVerdict(data.verdict, data.status)}>{verdictWords(data.verdict)}</StatusWord>{" "}
-          <bdi>{data.sentence}</bdi>{" "}
+          <ForeignText>{data.sentence}</ForeignText>{" "}
           <Link to="/tasks/$taskId" params={{ taskId }}>
             All of it
           </Link>

@@ -1,6 +1,7 @@
 import { Stack } from "@mantine/core"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
@@ -77,7 +78,12 @@ export const Coverage = ({ name }: { readonly name: string }) => {
 
 const layerColumns: ReadonlyArray<Column<Layer>> = [
   { id: "kind", header: "Layer", cell: ({ kind }) => kind },
-  { id: "scope", header: "Of", main: true, cell: ({ scope_name }) => <bdi>{scope_name ?? "all requests"}</bdi> },
+  {
+    id: "scope",
+    header: "Of",
+    main: true,
+    cell: ({ scope_name }) => <ForeignText>{scope_name ?? "all requests"}</ForeignText>
+  },
   { id: "selection", header: "Selection", main: true, cell: ({ selection }) => <code>{selection}</code> }
 ]
 

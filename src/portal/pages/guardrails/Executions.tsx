@@ -4,6 +4,7 @@ import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
@@ -73,9 +74,9 @@ const columns: ReadonlyArray<Column<Execution>> = [
   { id: "action", header: "Action", cell: ({ action }) => <ActionWord action={action} /> },
   { id: "at", header: "Time", main: true, cell: ({ created_at }) => <When at={created_at} /> },
   { id: "mode", header: "Mode", main: true, cell: ({ mode }) => <code>{mode}</code> },
-  { id: "reason", header: "Reason", main: true, cell: ({ reason }) => <bdi>{reason ?? "–"}</bdi> },
+  { id: "reason", header: "Reason", main: true, cell: ({ reason }) => <ForeignText>{reason ?? "–"}</ForeignText> },
   { id: "found", header: "Details", cell: ({ metadata }) => <code>{JSON.stringify(metadata)}</code> },
-  { id: "model", header: "Model", cell: ({ model }) => <bdi>{model ?? "–"}</bdi> },
+  { id: "model", header: "Model", cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
   { id: "route", header: "Route", hidden: true, cell: ({ route }) => <code>{route}</code> },
   { id: "latency", header: "Time taken", numeric: true, cell: ({ latency_ms }) => durationText(latency_ms) },
   {

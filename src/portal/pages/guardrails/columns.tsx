@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import type { ResponseOf } from "../../api/Endpoints.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { Count } from "../../shared/words/Amounts.tsx"
 import { durationText } from "../../shared/words/format.ts"
@@ -36,7 +37,7 @@ export const columnsOf = (isWithoutCounts: boolean): ReadonlyArray<Column<Row>> 
     header: "Name",
     cell: ({ name }) => (
       <Link to="/guardrails/$name" params={{ name }}>
-        <bdi>{name}</bdi>
+        <ForeignText>{name}</ForeignText>
       </Link>
     )
   },
@@ -66,7 +67,12 @@ export const columnsOf = (isWithoutCounts: boolean): ReadonlyArray<Column<Row>> 
     hidden: isWithoutCounts,
     cell: ({ meanMs }) => (meanMs === undefined ? "–" : durationText(meanMs))
   },
-  { id: "description", header: "Description", hidden: true, cell: ({ description }) => <bdi>{description}</bdi> }
+  {
+    id: "description",
+    header: "Description",
+    hidden: true,
+    cell: ({ description }) => <ForeignText>{description}</ForeignText>
+  }
 ]
 
 const countOf = (counts: Row["counts"], count: number) => (counts === undefined ? "–" : <Count of={count} short />)

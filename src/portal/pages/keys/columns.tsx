@@ -1,9 +1,10 @@
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { Due, KeyName, KeySpend, KeyState, Tags } from "./words/KeyWords.tsx"
 import type { Key } from "./words/key.ts"
 
-const orNone = (text: string | null) => (text === null ? "–" : <bdi>{text}</bdi>)
+const orNone = (text: string | null) => (text === null ? "–" : <ForeignText>{text}</ForeignText>)
 
 export const columns: ReadonlyArray<Column<Key>> = [
   {

@@ -3,6 +3,7 @@ import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -43,7 +44,7 @@ const columns: ReadonlyArray<Column<Asked>> = [
     id: "reason",
     header: "Because",
     main: true,
-    cell: ({ reason }) => <bdi title={reason}>{reason}</bdi>
+    cell: ({ reason }) => <ForeignText title={reason}>{reason}</ForeignText>
   },
   { id: "owner", header: "Owner", cell: ({ owner_email }) => owner_email ?? "–" },
   { id: "asked", header: "Asked", cell: ({ created_at }) => <When at={created_at} /> },
@@ -57,7 +58,7 @@ const columns: ReadonlyArray<Column<Asked>> = [
             until <When at={granted.until} />{" "}
           </>
         )}
-        <bdi title={answer ?? undefined}>{answer ?? (answered_at === null ? "–" : "")}</bdi>
+        <ForeignText title={answer ?? undefined}>{answer ?? (answered_at === null ? "–" : "")}</ForeignText>
       </>
     )
   }

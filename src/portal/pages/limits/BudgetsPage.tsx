@@ -1,6 +1,7 @@
 import { useMemo } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { Meter } from "../../shared/charts/Meter.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { amountText } from "../../shared/words/amountText.ts"
@@ -12,7 +13,11 @@ import { type LimitState, limitId } from "./state/limitStates.ts"
 import { useLimitPages } from "./useLimitPages.ts"
 
 const columns: ReadonlyArray<Column<LimitState>> = [
-  { id: "name", header: "Budget of", cell: ({ scope_name }) => <bdi title={scope_name}>{scope_name}</bdi> },
+  {
+    id: "name",
+    header: "Budget of",
+    cell: ({ scope_name }) => <ForeignText title={scope_name}>{scope_name}</ForeignText>
+  },
   { id: "scope", header: "Scope", cell: ({ scope, within }) => (within === null ? scope : `${scope}, for ${within}`) },
   { id: "window", header: "Window", cell: ({ window }) => window },
   {

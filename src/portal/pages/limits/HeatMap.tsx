@@ -1,6 +1,7 @@
 import { Tooltip, UnstyledButton } from "@mantine/core"
 import { useMemo } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { amountText } from "../../shared/words/amountText.ts"
 import { percentText, relativeText } from "../../shared/words/format.ts"
 import styles from "./HeatMap.module.css"
@@ -35,7 +36,7 @@ export const HeatMap = ({ limits }: { readonly limits: ReadonlyArray<LimitState>
             <tr key={owner.id}>
               <th scope="row">
                 <UnstyledButton className={styles.open} title={owner.name} onClick={() => change({ open: owner.id })}>
-                  <bdi>{owner.name}</bdi> {owner.scope !== "key" && <small>shared</small>}
+                  <ForeignText>{owner.name}</ForeignText> {owner.scope !== "key" && <small>shared</small>}
                 </UnstyledButton>
               </th>
               {meters.map(({ name }) => {

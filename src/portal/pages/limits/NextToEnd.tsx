@@ -1,4 +1,5 @@
 import { useTextSearch } from "../../address/search.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { BurnDown } from "./key/BurnDown.tsx"
 import styles from "./state/Limits.module.css"
@@ -22,7 +23,11 @@ export const NextToEnd = ({ limits, query }: Props) => {
   return (
     <div className={styles.cards}>
       {ending.slice(0, most).map((state) => (
-        <Panel key={limitId(state)} title={<bdi>{state.scope_name}</bdi>} note={<code>{state.meter}</code>}>
+        <Panel
+          key={limitId(state)}
+          title={<ForeignText>{state.scope_name}</ForeignText>}
+          note={<code>{state.meter}</code>}
+        >
           <BurnDown state={state} onOpen={() => change({ open: `${state.scope}:${state.scope_id ?? ""}` })} />
         </Panel>
       ))}

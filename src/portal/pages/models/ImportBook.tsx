@@ -5,6 +5,7 @@ import { call } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
 import { tell } from "../../shared/change/useConfirm.tsx"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -93,7 +94,7 @@ export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
 }
 
 const columns: ReadonlyArray<Column<BookPrice>> = [
-  { id: "model", header: "Model", cell: ({ model }) => <bdi>{model}</bdi> },
+  { id: "model", header: "Model", cell: ({ model }) => <ForeignText>{model}</ForeignText> },
   {
     id: "status",
     header: "Status",

@@ -2,6 +2,7 @@ import { Button, Group } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -57,7 +58,7 @@ export const SeenModels = () => {
 }
 
 const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArray<Column<SeenModel>> => [
-  { id: "model", header: "Model", cell: ({ model }) => <bdi>{model}</bdi> },
+  { id: "model", header: "Model", cell: ({ model }) => <ForeignText>{model}</ForeignText> },
   {
     id: "price",
     header: "$ per million, in / out",

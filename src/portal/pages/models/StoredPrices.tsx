@@ -4,6 +4,7 @@ import { call } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -78,7 +79,7 @@ interface Changes {
 const headers = { input: "Input", output: "Output", cached_input: "Cached input", cache_write: "Cache write" } as const
 
 const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<ModelPrice>> => [
-  { id: "model", header: "Model or pattern", cell: ({ model }) => <bdi>{model}</bdi> },
+  { id: "model", header: "Model or pattern", cell: ({ model }) => <ForeignText>{model}</ForeignText> },
   ...priceFields.map((field, place): Column<ModelPrice> => {
     const name = field.replace("_usd_per_million", "") as keyof typeof headers
     return {

@@ -1,4 +1,5 @@
 import { useApi } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -38,7 +39,7 @@ const MyGuardrailsPage = () => {
               <li key={name}>
                 <div className={styles.head}>
                   <strong>
-                    <bdi>{name}</bdi>
+                    <ForeignText>{name}</ForeignText>
                   </strong>
                   {always_on ? (
                     <StatusWord meaning="good">always on</StatusWord>
@@ -48,7 +49,7 @@ const MyGuardrailsPage = () => {
                 </div>
                 {description !== null && (
                   <p>
-                    <bdi>{description}</bdi>
+                    <ForeignText>{description}</ForeignText>
                   </p>
                 )}
                 <p className={styles.muted}>

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import { useApi } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
@@ -31,9 +32,12 @@ const MyKeyPage = () => {
             {held !== undefined && (
               <Facts
                 facts={[
-                  ["Name", held.name === null ? null : <bdi key="name">{held.name}</bdi>],
+                  ["Name", held.name === null ? null : <ForeignText key="name">{held.name}</ForeignText>],
                   ["Begins with", <code key="prefix">{held.key_prefix}</code>],
-                  ["Project", held.project_name === null ? null : <bdi key="project">{held.project_name}</bdi>],
+                  [
+                    "Project",
+                    held.project_name === null ? null : <ForeignText key="project">{held.project_name}</ForeignText>
+                  ],
                   ["Made", <When key="made" at={held.created_at} />],
                   ["Last used", <When key="used" at={held.last_used_at} absent="never" />],
                   ["Works until", <When key="until" at={held.expires_at} absent="no end is set" />],
@@ -45,7 +49,12 @@ const MyKeyPage = () => {
           <Panel title="What it may do" query={key} height={190}>
             {held !== undefined && (
               <>
-                <Facts facts={rulesOf(held.policy).map(([about, rule]) => [about, <bdi key={about}>{rule}</bdi>])} />
+                <Facts
+                  facts={rulesOf(held.policy).map(([about, rule]) => [
+                    about,
+                    <ForeignText key={about}>{rule}</ForeignText>
+                  ])}
+                />
                 <p className={styles.more}>
                   How much is left of its limits is on <Link to="/my">your home page</Link>.
                 </p>

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import { useMemo, useState } from "react"
 import { useApi } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -55,7 +56,7 @@ const MyModelsPage = () => {
 }
 
 const columns: ReadonlyArray<Column<ModelRow>> = [
-  { id: "model", header: "Model", cell: ({ model }) => <bdi>{model}</bdi> },
+  { id: "model", header: "Model", cell: ({ model }) => <ForeignText>{model}</ForeignText> },
   {
     id: "price",
     header: "Price of a million tokens",

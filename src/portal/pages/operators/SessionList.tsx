@@ -2,6 +2,7 @@ import { Button } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApiList, useApiWrite } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -17,7 +18,7 @@ export const SessionList = () => {
   const list = useApiList(sessionsPath, { query: { limit: pageSize } })
   const end = useApiWrite("DELETE", "/admin-ui/admin/operator-sessions/:id", staleAfterTokens)
   const columns: ReadonlyArray<Column<Session>> = [
-    { id: "name", header: "Of", cell: ({ token_name }) => <bdi>{token_name}</bdi> },
+    { id: "name", header: "Of", cell: ({ token_name }) => <ForeignText>{token_name}</ForeignText> },
     { id: "created", header: "Signed in", main: true, cell: ({ created_at }) => <When at={created_at} /> },
     { id: "used", header: "Last used", main: true, cell: ({ used_at }) => <When at={used_at} /> },
     { id: "expires", header: "Ends unless used", cell: ({ expires_at }) => <When at={expires_at} /> },

@@ -2,6 +2,7 @@ import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import type { List } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
@@ -73,7 +74,7 @@ const columnsOf = (kind: Token["kind"], choose: (chosen: Chosen) => void): Reado
     header: "Name",
     cell: ({ is_caller, name }) => (
       <>
-        <bdi>{name}</bdi>
+        <ForeignText>{name}</ForeignText>
         {is_caller && <strong> (you)</strong>}
       </>
     )

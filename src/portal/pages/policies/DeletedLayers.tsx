@@ -4,6 +4,7 @@ import { useState } from "react"
 import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
 import { restrictingOf, usePolicyFields } from "../../shared/policy/fields.ts"
@@ -91,9 +92,9 @@ const Row = ({ event: { before, created_at, id, sequence }, onRestore }: RowProp
   return (
     <Table.Tr>
       <Table.Td>
-        <bdi>
+        <ForeignText>
           {before.kind === "global" ? "all keys" : `${before.kind} ${before.project_name ?? before.scope_id ?? ""}`}
-        </bdi>
+        </ForeignText>
       </Table.Td>
       <Table.Td>
         {Object.keys(restrictingOf(fields, { ...before.policy })).map((name) => (

@@ -5,6 +5,7 @@ import { useTextSearch } from "../../address/search.ts"
 import { useApi, useApiWrite } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
 import { ChangeList } from "../../shared/policy/ChangeList.tsx"
@@ -58,7 +59,7 @@ const LayerFacts = ({ of: layer }: { readonly of: Layer }) => {
     <Stack gap="sm">
       <Facts
         facts={[
-          ["Layer", <bdi key="name">{layerName(layer)}</bdi>],
+          ["Layer", <ForeignText key="name">{layerName(layer)}</ForeignText>],
           [
             "State",
             <span key="state">
@@ -116,7 +117,7 @@ const DeleteLayer = ({ of: layer, onClose }: { readonly of: Layer; readonly onCl
       message: (
         <Group justify="space-between" gap="xs" wrap="nowrap">
           <span>
-            The layer of <bdi>{name}</bdi> is deleted.
+            The layer of <ForeignText>{name}</ForeignText> is deleted.
           </span>
           <Button
             variant="light"

@@ -1,6 +1,7 @@
 import { useTextSearch } from "../../address/search.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApiList } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { fieldText, type PolicyField, restrictingOf, usePolicyFields } from "../../shared/policy/fields.ts"
@@ -82,7 +83,7 @@ const columnsOf = (layers: ReadonlyArray<Layer>, fields: ReadonlyArray<PolicyFie
       id: "layer",
       header: "Layer",
       width: 210,
-      cell: (layer) => <bdi className={styles.name}>{layerName(layer)}</bdi>
+      cell: (layer) => <ForeignText className={styles.name}>{layerName(layer)}</ForeignText>
     },
     {
       id: "state",

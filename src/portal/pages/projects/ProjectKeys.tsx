@@ -3,6 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
@@ -28,7 +29,7 @@ const columns: ReadonlyArray<Column<Key>> = [
     header: "Name",
     cell: ({ id, key_prefix, name }) => (
       <Link to="/keys/$id" params={{ id }}>
-        <bdi>{name ?? key_prefix}</bdi>
+        <ForeignText>{name ?? key_prefix}</ForeignText>
       </Link>
     )
   },
@@ -38,7 +39,11 @@ const columns: ReadonlyArray<Column<Key>> = [
     main: true,
     cell: ({ state }) => <StatusWord meaning={meanings[state]}>{state}</StatusWord>
   },
-  { id: "owner", header: "Owner", cell: ({ owner_email }) => (owner_email === null ? "–" : <bdi>{owner_email}</bdi>) },
+  {
+    id: "owner",
+    header: "Owner",
+    cell: ({ owner_email }) => (owner_email === null ? "–" : <ForeignText>{owner_email}</ForeignText>)
+  },
   {
     id: "used",
     header: "Last used",

@@ -6,6 +6,7 @@ import { addressOf } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
@@ -49,7 +50,7 @@ const ProjectPage = () => {
           <>
             {project.tags.map((tag) => (
               <Badge key={tag} variant="light" color="gray" tt="none" radius="sm">
-                <bdi>{tag}</bdi>
+                <ForeignText>{tag}</ForeignText>
               </Badge>
             ))}
             <CopyButton text={project.id} label="Copy the id" />

@@ -2,6 +2,7 @@ import { Stack, Table } from "@mantine/core"
 import { useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
@@ -81,7 +82,7 @@ export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
             {models.data?.map(({ display_name, name, summary }) => (
               <Table.Tr key={name}>
                 <Table.Td>
-                  <bdi>{display_name}</bdi>
+                  <ForeignText>{display_name}</ForeignText>
                 </Table.Td>
                 <Table.Td ta="right">
                   <Count of={summary.request_count} short />

@@ -6,6 +6,7 @@ import { addressOf } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi, useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -38,11 +39,15 @@ const columns: ReadonlyArray<Column<Row>> = [
     header: "Name",
     cell: ({ id, name }) => (
       <Link to="/projects/$id" params={{ id }}>
-        <bdi>{name}</bdi>
+        <ForeignText>{name}</ForeignText>
       </Link>
     )
   },
-  { id: "owner", header: "Owner", cell: ({ owner_email }) => (owner_email === null ? "–" : <bdi>{owner_email}</bdi>) },
+  {
+    id: "owner",
+    header: "Owner",
+    cell: ({ owner_email }) => (owner_email === null ? "–" : <ForeignText>{owner_email}</ForeignText>)
+  },
   {
     id: "keys",
     header: "Keys",
@@ -84,7 +89,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     cell: ({ tags }) =>
       tags.map((tag) => (
         <Badge key={tag} variant="light" color="gray" tt="none" mr={4} radius="sm">
-          <bdi>{tag}</bdi>
+          <ForeignText>{tag}</ForeignText>
         </Badge>
       ))
   },

@@ -5,6 +5,7 @@ import type { BodyOf } from "../../api/Endpoints.ts"
 import { useAllowed } from "../../api/session.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -43,7 +44,7 @@ export const EndpointPrices = ({ service }: { readonly service: Service }) => {
 
 const columnsOf = (service: Service, onEdit: ((row: Row) => void) | undefined): ReadonlyArray<Column<Row>> => [
   { id: "endpoint", header: "Endpoint", cell: (row) => <code>{idOf(row)}</code> },
-  { id: "summary", header: "Summary", cell: ({ summary }) => <bdi>{summary ?? "–"}</bdi> },
+  { id: "summary", header: "Summary", cell: ({ summary }) => <ForeignText>{summary ?? "–"}</ForeignText> },
   {
     id: "price",
     header: "Price",

@@ -5,6 +5,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
@@ -73,8 +74,8 @@ export const OpenApi = ({ service }: { readonly service: Service }) => {
             {result !== undefined && (
               <>
                 <p>
-                  <bdi>{result.title ?? "A document without a title"}</bdi> {result.version}: {result.endpoints.length}{" "}
-                  endpoints.
+                  <ForeignText>{result.title ?? "A document without a title"}</ForeignText> {result.version}:{" "}
+                  {result.endpoints.length} endpoints.
                 </p>
                 <Difference preview={result} />
                 <Group>
@@ -114,6 +115,6 @@ const EndpointLine = ({ endpoint, kind }: { readonly endpoint: Endpoint; readonl
     <code>
       {endpoint.method} {endpoint.path_template}
     </code>{" "}
-    <bdi>{endpoint.summary}</bdi>
+    <ForeignText>{endpoint.summary}</ForeignText>
   </li>
 )

@@ -2,6 +2,7 @@ import { Button, Stack } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
@@ -18,7 +19,7 @@ export const Overview = ({ service }: { readonly service: Service }) => (
       <Facts
         facts={[
           ["route_pattern", <code key="route">{service.route_pattern}</code>],
-          ["upstream_base_url", <bdi key="url">{service.upstream_base_url ?? "not set"}</bdi>],
+          ["upstream_base_url", <ForeignText key="url">{service.upstream_base_url ?? "not set"}</ForeignText>],
           ["allowed_methods", <code key="methods">{service.allowed_methods.join(" ")}</code>],
           ["credential", service.credential_configured ? "configured" : "missing"],
           ["health check", `${service.health_check_method} ${service.health_check_path ?? "/"}`],

@@ -4,6 +4,7 @@ import { useTextSearch } from "../../address/search.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -97,7 +98,11 @@ const columns: ReadonlyArray<Column<Service>> = [
   },
   { id: "state", header: "State", main: true, cell: (service) => <StateWord service={service} /> },
   { id: "route", header: "Path", main: true, cell: ({ route_pattern }) => <code>{route_pattern}</code> },
-  { id: "upstream", header: "Address", cell: ({ upstream_base_url }) => <bdi>{upstream_base_url ?? "–"}</bdi> },
+  {
+    id: "upstream",
+    header: "Address",
+    cell: ({ upstream_base_url }) => <ForeignText>{upstream_base_url ?? "–"}</ForeignText>
+  },
   { id: "methods", header: "Methods", cell: ({ allowed_methods }) => <code>{allowed_methods.join(" ")}</code> },
   {
     id: "credential",

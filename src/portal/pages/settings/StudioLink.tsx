@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import { useApi } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
 
@@ -10,7 +11,7 @@ export const StudioLink = () => {
       {query.data !== undefined && (
         <Facts
           facts={[
-            ["base_url", <bdi key="url">{query.data.base_url ?? "not set"}</bdi>],
+            ["base_url", <ForeignText key="url">{query.data.base_url ?? "not set"}</ForeignText>],
             ["token", query.data.token_configured ? "configured" : "missing"],
             ["source", query.data.source]
           ]}

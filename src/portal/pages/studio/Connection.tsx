@@ -8,6 +8,7 @@ import { useAllowed } from "../../api/session.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
@@ -80,7 +81,7 @@ export const Connection = ({ query }: { readonly query: UseQueryResult<StudioCon
         <Stack gap="sm">
           <Facts
             facts={[
-              ["base_url", <bdi key="url">{connection.base_url ?? "not set"}</bdi>],
+              ["base_url", <ForeignText key="url">{connection.base_url ?? "not set"}</ForeignText>],
               ["token", connection.token_configured ? "configured" : "missing"],
               ["source", sources[connection.source]],
               ["changed", <When key="changed" at={connection.updated_at} absent="never" />]

@@ -1,4 +1,5 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
 
 type Diff = ResponseOf<"POST", "/admin-ui/admin/services/import/preview">["diff"]
@@ -17,23 +18,23 @@ export const RegistryDifference = ({ diff }: { readonly diff: Diff }) => {
                 "Invalid",
                 invalid.map(({ field, message, service_name }) => (
                   <div key={`${service_name} ${field}`}>
-                    <bdi>{service_name}</bdi>: <code>{field}</code> {message}
+                    <ForeignText>{service_name}</ForeignText>: <code>{field}</code> {message}
                   </div>
                 ))
               ] as const
             ]),
-        ["Added", <bdi key="added">{added.join(", ")}</bdi>],
+        ["Added", <ForeignText key="added">{added.join(", ")}</ForeignText>],
         [
           "Changed",
           changed.length === 0
             ? ""
             : changed.map((name) => (
                 <div key={name}>
-                  <bdi>{name}</bdi>: <code>{(changed_fields[name] ?? []).join(", ")}</code>
+                  <ForeignText>{name}</ForeignText>: <code>{(changed_fields[name] ?? []).join(", ")}</code>
                 </div>
               ))
         ],
-        ["Disabled, as the list does not name them", <bdi key="removed">{removed.join(", ")}</bdi>]
+        ["Disabled, as the list does not name them", <ForeignText key="removed">{removed.join(", ")}</ForeignText>]
       ]}
     />
   )

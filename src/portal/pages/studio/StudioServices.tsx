@@ -6,6 +6,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -48,7 +49,7 @@ export const StudioServices = ({ isConnected }: { readonly isConnected: boolean 
           {chosen.map(({ imported, name, studio_service_id }) => (
             <li key={studio_service_id}>
               <strong>
-                <bdi>{name}</bdi>
+                <ForeignText>{name}</ForeignText>
               </strong>{" "}
               {imported === undefined
                 ? "is new. It stays disabled until you enable it."
@@ -95,7 +96,7 @@ export const StudioServices = ({ isConnected }: { readonly isConnected: boolean 
 }
 
 const columns: ReadonlyArray<Column<Row>> = [
-  { id: "name", header: "Name", cell: ({ display_name, name }) => <bdi>{display_name ?? name}</bdi> },
+  { id: "name", header: "Name", cell: ({ display_name, name }) => <ForeignText>{display_name ?? name}</ForeignText> },
   {
     id: "state",
     header: "Here",
@@ -109,9 +110,14 @@ const columns: ReadonlyArray<Column<Row>> = [
         </Link>
       )
   },
-  { id: "base_url", header: "Address", cell: ({ base_url }) => <bdi>{base_url ?? "–"}</bdi> },
+  { id: "base_url", header: "Address", cell: ({ base_url }) => <ForeignText>{base_url ?? "–"}</ForeignText> },
   { id: "route", header: "Path", cell: ({ route_pattern }) => <code>{route_pattern}</code> },
   { id: "environment", header: "Environment", cell: ({ environment }) => environment ?? "–" },
-  { id: "status", header: "Status there", main: true, cell: ({ status }) => <bdi>{status ?? "–"}</bdi> },
-  { id: "tags", header: "Tags", cell: ({ tags }) => <bdi>{tags.join(", ")}</bdi> }
+  {
+    id: "status",
+    header: "Status there",
+    main: true,
+    cell: ({ status }) => <ForeignText>{status ?? "–"}</ForeignText>
+  },
+  { id: "tags", header: "Tags", cell: ({ tags }) => <ForeignText>{tags.join(", ")}</ForeignText> }
 ]

@@ -6,6 +6,7 @@ import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -89,7 +90,7 @@ const columnsOf = (
       `${version}${version === active ? ", active" : ""}${rolled_back_from_version === null ? "" : `, after ${rolled_back_from_version}`}`
   },
   { id: "at", header: "Activated", main: true, cell: ({ activated_at }) => <When at={activated_at} /> },
-  { id: "source", header: "Source", main: true, cell: ({ source }) => <bdi>{source}</bdi> },
+  { id: "source", header: "Source", main: true, cell: ({ source }) => <ForeignText>{source}</ForeignText> },
   { id: "services", header: "Services", numeric: true, cell: ({ services_json }) => services_json.length },
   { id: "diff", header: "Difference", hidden: true, cell: ({ diff }) => <RegistryDifference diff={diff} /> },
   {

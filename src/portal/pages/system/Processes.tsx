@@ -1,3 +1,4 @@
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -53,7 +54,7 @@ const columns: ReadonlyArray<Column<Process>> = [
     cell: ({ phase }) => <StatusWord meaning={meanings[phase]}>{phase}</StatusWord>
   },
   { id: "version", header: "Version", main: true, cell: ({ version }) => <code>{version}</code> },
-  { id: "host", header: "Host", main: true, cell: ({ host }) => <bdi>{host}</bdi> },
+  { id: "host", header: "Host", main: true, cell: ({ host }) => <ForeignText>{host}</ForeignText> },
   { id: "pid", header: "Process id", numeric: true, cell: ({ pid }) => pid },
   { id: "started", header: "Started", cell: ({ started_at }) => <When at={started_at} /> },
   { id: "seen", header: "Last heard of", cell: ({ seen_at }) => <When at={seen_at} /> }

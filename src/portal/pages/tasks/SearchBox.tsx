@@ -3,6 +3,7 @@ import { IconSearch } from "@tabler/icons-react"
 import { useEffect, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { completionsOf, type KnownValues } from "./completions.ts"
 import styles from "./Tasks.module.css"
 
@@ -37,12 +38,12 @@ export const SearchBox = ({ error, known }: Props) => {
           // the completions are already those that fit
           filter={({ options }) => options}
           renderOption={({ option }) => (
-            <bdi>
+            <ForeignText>
               {option.value
                 .trim()
                 .split(/\s(?=(?:[^"]*"[^"]*")*[^"]*$)/)
                 .at(-1)}
-            </bdi>
+            </ForeignText>
           )}
           limit={8}
           comboboxProps={{ withinPortal: false }}

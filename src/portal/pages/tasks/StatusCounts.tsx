@@ -2,6 +2,7 @@ import { UnstyledButton } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useTasksApi } from "../../api/queries.ts"
 import type { TaskCounts } from "../../api/TaskTypes.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { meaningOfTaskStatus } from "../../shared/tasks/meanings.ts"
 import { countText } from "../../shared/words/format.ts"
 import { Sentence } from "../../shared/words/Sentence.tsx"
@@ -28,7 +29,7 @@ export const StatusCounts = ({ query }: Props) => {
       {found.map(({ at_least, count, status: name }) => (
         <UnstyledButton key={name} className={styles.count} onClick={() => toggle(name)} aria-pressed={name === status}>
           <StatusWord meaning={meaningOfTaskStatus(name)}>
-            <bdi>{name}</bdi>
+            <ForeignText>{name}</ForeignText>
           </StatusWord>
           {at_least && "≥ "}
           {countText(count)}

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router"
 import { useTasksApi } from "../../api/queries.ts"
 import type { Explanation, History } from "../../api/TaskTypes.ts"
 import { taskPath } from "../../api/tasks.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { meaningOfTaskStatus } from "../../shared/tasks/meanings.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
@@ -21,7 +22,7 @@ export const TaskSummary = ({ taskId }: { readonly taskId: string }) => {
   return (
     <div className={styles.summary}>
       <p className={styles.id}>
-        <bdi>{taskId}</bdi>
+        <ForeignText>{taskId}</ForeignText>
       </p>
       <ExplainPanel explanation={explanation} />
       <Group gap={6}>
@@ -42,10 +43,10 @@ export const TaskSummary = ({ taskId }: { readonly taskId: string }) => {
           {latest.map(({ event_id, message, status, timestamp }) => (
             <li key={event_id}>
               <StatusWord meaning={meaningOfTaskStatus(status)}>
-                <bdi>{status}</bdi>
+                <ForeignText>{status}</ForeignText>
               </StatusWord>
               <When at={timestamp} />
-              <bdi>{message}</bdi>
+              <ForeignText>{message}</ForeignText>
             </li>
           ))}
         </ol>

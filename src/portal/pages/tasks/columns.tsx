@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import type { Task } from "../../api/TaskTypes.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { meaningOfTaskStatus } from "../../shared/tasks/meanings.ts"
 import { Money } from "../../shared/words/Amounts.tsx"
@@ -7,7 +8,7 @@ import { durationText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 
-const foreign = (text: string | null) => (text === null ? "–" : <bdi title={text}>{text}</bdi>)
+const foreign = (text: string | null) => (text === null ? "–" : <ForeignText title={text}>{text}</ForeignText>)
 
 /** `costs` has what the tasks of the range have cost; without the scope for it there is no such column. */
 export const columnsWith = (costs: ReadonlyMap<string, number> | undefined): ReadonlyArray<Column<Task>> => [
@@ -16,7 +17,7 @@ export const columnsWith = (costs: ReadonlyMap<string, number> | undefined): Rea
     header: "Task",
     cell: ({ task_id }) => (
       <Link to="/tasks/$taskId" params={{ taskId: task_id }} title={task_id}>
-        <bdi>{task_id}</bdi>
+        <ForeignText>{task_id}</ForeignText>
       </Link>
     )
   },
@@ -26,7 +27,7 @@ export const columnsWith = (costs: ReadonlyMap<string, number> | undefined): Rea
     main: true,
     cell: ({ status }) => (
       <StatusWord meaning={meaningOfTaskStatus(status)}>
-        <bdi>{status}</bdi>
+        <ForeignText>{status}</ForeignText>
       </StatusWord>
     )
   },
@@ -45,7 +46,7 @@ export const columnsWith = (costs: ReadonlyMap<string, number> | undefined): Rea
         "–"
       ) : (
         <Link to="/tasks/$taskId" params={{ taskId: parent_id }}>
-          <bdi>{parent_id}</bdi>
+          <ForeignText>{parent_id}</ForeignText>
         </Link>
       )
   },

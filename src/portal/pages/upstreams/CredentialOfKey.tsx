@@ -3,6 +3,7 @@ import { useTextSearch } from "../../address/search.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
@@ -62,7 +63,8 @@ const Family = ({ of: { explanation, family, places, state, upstream } }: { read
           "Upstream",
           upstream && (
             <>
-              <bdi>{upstream.name}</bdi> at <bdi>{upstream.origin}</bdi>, in the header <code>{upstream.header}</code>
+              <ForeignText>{upstream.name}</ForeignText> at <ForeignText>{upstream.origin}</ForeignText>, in the header{" "}
+              <code>{upstream.header}</code>
             </>
           )
         ],

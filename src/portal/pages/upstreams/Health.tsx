@@ -7,6 +7,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -97,7 +98,7 @@ export const Health = () => {
 }
 
 const stateColumns: ReadonlyArray<Column<HealthState>> = [
-  { id: "name", header: "Name", cell: ({ name }) => <bdi>{name}</bdi> },
+  { id: "name", header: "Name", cell: ({ name }) => <ForeignText>{name}</ForeignText> },
   {
     id: "status",
     header: "Status",
@@ -123,7 +124,7 @@ const stateColumns: ReadonlyArray<Column<HealthState>> = [
 ]
 
 const observedColumns: ReadonlyArray<Column<Observed>> = [
-  { id: "name", header: "Name", cell: ({ name }) => <bdi>{name}</bdi> },
+  { id: "name", header: "Name", cell: ({ name }) => <ForeignText>{name}</ForeignText> },
   {
     id: "requests",
     header: "Requests",

@@ -3,6 +3,7 @@ import { useTextSearch } from "../../address/search.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
@@ -57,7 +58,7 @@ const columns: ReadonlyArray<Column<Event>> = [
     width: 200,
     cell: ({ action }) => (action.endsWith("check") ? "check" : "by hand")
   },
-  { id: "by", header: "By", width: 140, cell: ({ actor_name }) => <bdi>{actor_name ?? "–"}</bdi> },
+  { id: "by", header: "By", width: 140, cell: ({ actor_name }) => <ForeignText>{actor_name ?? "–"}</ForeignText> },
   {
     id: "difference",
     header: "Difference",

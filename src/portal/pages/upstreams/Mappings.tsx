@@ -5,6 +5,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
@@ -92,7 +93,7 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<Mapping>>
     header: "Key or project",
     cell: ({ scope, target_id, target_label }) => (
       <PathLink path={`/${scope}s/${encodeURIComponent(target_id)}`}>
-        <bdi>{target_label}</bdi>
+        <ForeignText>{target_label}</ForeignText>
       </PathLink>
     )
   },
@@ -118,7 +119,7 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<Mapping>>
   {
     id: "origin",
     header: "Sent only to",
-    cell: ({ credential_origin }) => <bdi>{credential_origin ?? "UPSTREAM_BASE_URL"}</bdi>
+    cell: ({ credential_origin }) => <ForeignText>{credential_origin ?? "UPSTREAM_BASE_URL"}</ForeignText>
   },
   { id: "updated", header: "Changed", cell: ({ updated_at }) => <When at={updated_at} /> },
   ...(changes === undefined

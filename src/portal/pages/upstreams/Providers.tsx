@@ -6,6 +6,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -80,7 +81,7 @@ interface Changes {
 }
 
 const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<Provider>> => [
-  { id: "name", header: "Name", cell: ({ name }) => <bdi>{name}</bdi> },
+  { id: "name", header: "Name", cell: ({ name }) => <ForeignText>{name}</ForeignText> },
   {
     id: "state",
     header: "State",
@@ -99,7 +100,7 @@ const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<Provider>
       </StatusWord>
     )
   },
-  { id: "url", header: "Address", cell: ({ base_url }) => <bdi>{base_url}</bdi> },
+  { id: "url", header: "Address", cell: ({ base_url }) => <ForeignText>{base_url}</ForeignText> },
   { id: "kind", header: "Kind", cell: ({ provider }) => provider },
   { id: "family", header: "Family", cell: ({ family }) => family ?? "both" },
   {

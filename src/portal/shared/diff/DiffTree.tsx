@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core"
 import { useMemo, useState } from "react"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import styles from "./DiffTree.module.css"
 import { type DiffLine, linesOf } from "./delta.ts"
 
@@ -56,7 +57,7 @@ const Path = ({ names }: { readonly names: ReadonlyArray<string> }) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: the depth is what tells equal names apart
       <span key={depth}>
         {depth > 0 && <span className={styles.dot}>.</span>}
-        <bdi>{name}</bdi>
+        <ForeignText>{name}</ForeignText>
       </span>
     ))}
   </code>

@@ -14,6 +14,7 @@ import {
   useStore,
   useStoreApi
 } from "@xyflow/react"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import "@xyflow/react/dist/style.css"
 import { useMemo } from "react"
 import { type Area, areaOf, firstViewport, isWithin, partIn, widened } from "./area.ts"
@@ -120,11 +121,11 @@ const Step = ({ data: { drawn }, selected }: NodeProps<StepNode>) => (
   <div className={styles.step} data-meaning={drawn.meaning} data-selected={selected || undefined} style={size}>
     <Handle type="target" position={Position.Left} isConnectable={false} />
     <strong title={drawn.title}>
-      <bdi>{drawn.title}</bdi>
+      <ForeignText>{drawn.title}</ForeignText>
     </strong>
     {drawn.lines.map((line) => (
       <span key={line} title={line}>
-        <bdi>{line}</bdi>
+        <ForeignText>{line}</ForeignText>
       </span>
     ))}
     <Handle type="source" position={Position.Right} isConnectable={false} />

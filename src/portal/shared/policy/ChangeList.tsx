@@ -2,6 +2,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi, useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import { Panel } from "../page/Panel.tsx"
 import { PathLink } from "../page/PathLink.tsx"
 import { type Column, DataTable } from "../table/DataTable.tsx"
@@ -50,7 +51,7 @@ export const ChangeList = ({ id, target }: Props) => {
       header: "By",
       width: 160,
       main: true,
-      cell: ({ actor_token_id }) => <bdi>{nameOf(actor_token_id)}</bdi>
+      cell: ({ actor_token_id }) => <ForeignText>{nameOf(actor_token_id)}</ForeignText>
     },
     {
       id: "difference",

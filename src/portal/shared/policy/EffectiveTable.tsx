@@ -1,6 +1,7 @@
 import { Switch, Table } from "@mantine/core"
 import { useState } from "react"
 import type { ResponseOf } from "../../api/Endpoints.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import styles from "./EffectiveTable.module.css"
 import { fieldText, type PolicyField, usePolicyFields } from "./fields.ts"
 
@@ -23,7 +24,7 @@ export const LayerName = ({ kind, name }: Pick<EffectiveLayer, "kind" | "name">)
     {kind !== "global" && kind !== "key" && (
       <>
         {" "}
-        <bdi>{name}</bdi>
+        <ForeignText>{name}</ForeignText>
       </>
     )}
   </span>

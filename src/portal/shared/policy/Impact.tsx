@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import { ErrorNote } from "../page/ErrorNote.tsx"
 import { FieldDiff } from "../words/FieldDiff.tsx"
 import { countText } from "../words/format.ts"
@@ -70,9 +71,9 @@ const Keys = ({ impact, isKey }: { readonly impact: Impact; readonly isKey: bool
           <li key={id}>
             <div className={styles.key}>
               <Link to="/keys/$id" params={{ id }}>
-                <bdi>{name ?? key_prefix}</bdi>
+                <ForeignText>{name ?? key_prefix}</ForeignText>
               </Link>
-              {project_name !== null && <bdi className={styles.note}>{project_name}</bdi>}
+              {project_name !== null && <ForeignText className={styles.note}>{project_name}</ForeignText>}
               <span className={styles.note}>
                 used <When at={last_used_at} absent="never" />
               </span>

@@ -2,6 +2,7 @@ import { useTasksWrite } from "../../api/queries.ts"
 import type { Replayed } from "../../api/TaskTypes.ts"
 import { taskPath } from "../../api/tasks.ts"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import { useFollowOutcome } from "./useFollowOutcome.tsx"
 
 interface Props {
@@ -39,7 +40,7 @@ export const ReplayDialog = ({ dlqId, force = false, of, onClose, queue, warning
       }
     >
       <p>
-        The same message goes to <bdi>{queue}</bdi> again, and a worker handles it as if it were new.
+        The same message goes to <ForeignText>{queue}</ForeignText> again, and a worker handles it as if it were new.
         {force && " It is not known whether an earlier replay was published: then the task runs twice."}
       </p>
       {warnings.map((warning) => (

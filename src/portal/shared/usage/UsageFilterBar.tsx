@@ -2,6 +2,7 @@ import { Button, CloseButton, Popover } from "@mantine/core"
 import { IconFilterPlus } from "@tabler/icons-react"
 import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import { FilterForm } from "./FilterForm.tsx"
 import { filterFields, filterNames } from "./fields.ts"
 import styles from "./UsageFilterBar.module.css"
@@ -24,7 +25,7 @@ export const UsageFilterBar = () => {
         return (
           <span key={name} className={styles.chip}>
             <span title={value}>
-              <span className={styles.name}>{label}</span> <bdi>{nameOf(value)}</bdi>
+              <span className={styles.name}>{label}</span> <ForeignText>{nameOf(value)}</ForeignText>
             </span>
             <CloseButton
               size="sm"

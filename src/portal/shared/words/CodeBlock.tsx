@@ -1,3 +1,4 @@
+import { VisibleMarks } from "../foreign/ForeignText.tsx"
 import styles from "./CodeBlock.module.css"
 import { CopyButton } from "./CopyButton.tsx"
 
@@ -12,7 +13,9 @@ export const CodeBlock = ({ label, text }: Props) => (
   <figure className={styles.block} data-word={!/\s/.test(text) || undefined}>
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached with the keyboard */}
     <section tabIndex={0} aria-label={label}>
-      <pre>{text}</pre>
+      <pre>
+        <VisibleMarks text={text} />
+      </pre>
     </section>
     <CopyButton text={text} label={`Copy: ${label}`} />
   </figure>

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 
 interface Props {
   /** An own address below `/admin-ui`. What is part of it and comes from data is encoded by the caller. */
@@ -11,6 +12,6 @@ interface Props {
 /** A link to the page of something that has an id. The name of it is foreign text, in whatever direction it is written. */
 export const IdLink = ({ children, path, search }: Props) => (
   <Link to={path} {...(search !== undefined && { search })}>
-    <bdi>{children}</bdi>
+    <ForeignText>{children}</ForeignText>
   </Link>
 )

@@ -5,6 +5,7 @@ import { useTasksList, useTasksWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { DeadLetterSummary, LetterPage } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
@@ -18,15 +19,19 @@ const columns: ReadonlyArray<Column<DeadLetterSummary>> = [
     header: "Task",
     cell: ({ dlq_id, task_id }) => (
       <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-        <bdi>{task_id ?? dlq_id.slice(0, 12)}</bdi>
+        <ForeignText>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
       </Link>
     )
   },
-  { id: "why", header: "Why", main: true, cell: ({ archive }) => <bdi>{archive?.reason}</bdi> },
-  { id: "by", header: "By", cell: ({ archive }) => <bdi>{archive?.by ?? "–"}</bdi> },
+  { id: "why", header: "Why", main: true, cell: ({ archive }) => <ForeignText>{archive?.reason}</ForeignText> },
+  { id: "by", header: "By", cell: ({ archive }) => <ForeignText>{archive?.by ?? "–"}</ForeignText> },
   { id: "at", header: "Archived", main: true, cell: ({ archive }) => <When at={archive?.archived_at} /> },
   { id: "until", header: "Deleted", cell: ({ archive }) => <When at={archive?.until} /> },
-  { id: "exception", header: "Exception", cell: ({ exception_type, reason }) => <bdi>{exception_type ?? reason}</bdi> },
+  {
+    id: "exception",
+    header: "Exception",
+    cell: ({ exception_type, reason }) => <ForeignText>{exception_type ?? reason}</ForeignText>
+  },
   { id: "back", header: "Actions", main: true, cell: ({ dlq_id }) => <TakeBack dlqId={dlq_id} /> }
 ]
 

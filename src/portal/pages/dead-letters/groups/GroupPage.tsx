@@ -8,6 +8,7 @@ import { useAllowed } from "../../../api/session.ts"
 import type { DeadLetterGroup, DeadLetterSummary, GroupPage as Groups, LetterPage } from "../../../api/TaskTypes.ts"
 import { tasksPath } from "../../../api/tasks.ts"
 import { Sparkline } from "../../../shared/charts/Sparkline.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -54,10 +55,10 @@ const GroupPage = () => {
         title={(exception ?? name.reason) || "A group of dead letters"}
         lead={
           <>
-            Open dead letters of <bdi>{name.queue_name}</bdi> for <code>{name.reason}</code>.{" "}
+            Open dead letters of <ForeignText>{name.queue_name}</ForeignText> for <code>{name.reason}</code>.{" "}
             {group?.stack_line != null && (
               <code>
-                <bdi>{group.stack_line}</bdi>
+                <ForeignText>{group.stack_line}</ForeignText>
               </code>
             )}
           </>
@@ -119,8 +120,8 @@ const GroupPage = () => {
           onClose={() => setPlanning(false)}
         >
           <p>
-            {countedText(group?.count ?? rows.length, "letter")} of <bdi>{name.queue_name}</bdi>. Replays before:{" "}
-            {replaysSentence(group?.replays ?? [])}.
+            {countedText(group?.count ?? rows.length, "letter")} of <ForeignText>{name.queue_name}</ForeignText>.
+            Replays before: {replaysSentence(group?.replays ?? [])}.
           </p>
         </ReplayPlanDialog>
       )}

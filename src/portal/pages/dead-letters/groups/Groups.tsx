@@ -3,6 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router"
 import { useTasksList } from "../../../api/queries.ts"
 import type { DeadLetterGroup, GroupPage } from "../../../api/TaskTypes.ts"
 import { Sparkline } from "../../../shared/charts/Sparkline.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
@@ -21,16 +22,16 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
     cell: (group) => (
       <span className={styles.cause}>
         <Link to="/dead-letters/group" search={groupSearch(group)}>
-          <bdi>{group.exception_type ?? group.reason}</bdi>
+          <ForeignText>{group.exception_type ?? group.reason}</ForeignText>
         </Link>
         <span className={styles.stack} title={group.stack_line ?? undefined}>
-          <bdi>{group.stack_line ?? group.reason}</bdi>
+          <ForeignText>{group.stack_line ?? group.reason}</ForeignText>
         </span>
       </span>
     )
   },
   { id: "count", header: "Open", numeric: true, main: true, cell: ({ count }) => <Count of={count} short /> },
-  { id: "queue", header: "Queue", main: true, cell: ({ queue_name }) => <bdi>{queue_name}</bdi> },
+  { id: "queue", header: "Queue", main: true, cell: ({ queue_name }) => <ForeignText>{queue_name}</ForeignText> },
   { id: "reason", header: "Reason", cell: ({ reason }) => <code>{reason}</code> },
   {
     id: "trend",

@@ -5,6 +5,7 @@ import { useMemo, useState } from "react"
 import type { ApiError } from "../../../api/ApiError.ts"
 import type { DeadLetterSummary, Letter } from "../../../api/TaskTypes.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { compareLetters } from "./compareLetters.ts"
 import styles from "./Group.module.css"
@@ -53,7 +54,7 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
               {(sample.data ?? []).map(({ dlq_id, task_id }) => (
                 <th key={dlq_id} scope="col">
                   <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-                    <bdi>{task_id ?? dlq_id.slice(0, 8)}</bdi>
+                    <ForeignText>{task_id ?? dlq_id.slice(0, 8)}</ForeignText>
                   </Link>
                 </th>
               ))}
@@ -67,12 +68,12 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
                 </th>
                 {isSame ? (
                   <td colSpan={values.length}>
-                    <bdi>{values[0]}</bdi>
+                    <ForeignText>{values[0]}</ForeignText>
                   </td>
                 ) : (
                   values.map((value, place) => (
                     <td key={sample.data?.[place]?.dlq_id} title={value}>
-                      {value === undefined ? "–" : <bdi>{value}</bdi>}
+                      {value === undefined ? "–" : <ForeignText>{value}</ForeignText>}
                     </td>
                   ))
                 )}

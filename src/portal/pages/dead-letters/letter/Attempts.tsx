@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import type { Letter, StatusEvent } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
@@ -18,7 +19,7 @@ const columns: ReadonlyArray<Column<StatusEvent>> = [
     header: "Status",
     cell: ({ status }) => (
       <StatusWord meaning={meaningOfTaskStatus(status)}>
-        <bdi>{status}</bdi>
+        <ForeignText>{status}</ForeignText>
       </StatusWord>
     )
   },
@@ -28,7 +29,7 @@ const columns: ReadonlyArray<Column<StatusEvent>> = [
     id: "message",
     header: "Message",
     main: true,
-    cell: ({ message }) => <bdi title={message ?? ""}>{message ?? "–"}</bdi>
+    cell: ({ message }) => <ForeignText title={message ?? ""}>{message ?? "–"}</ForeignText>
   }
 ]
 

@@ -2,6 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../../api/ApiError.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
 import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
@@ -18,7 +19,7 @@ export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Let
       {data !== undefined && (
         <div className={styles.diagnosis}>
           <p>
-            It failed on <bdi>{data.source_queue_name}</bdi>{" "}
+            It failed on <ForeignText>{data.source_queue_name}</ForeignText>{" "}
             {data.diagnosis.failure.exception_type === null ? (
               "for "
             ) : (
@@ -31,7 +32,7 @@ export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Let
           </p>
           {data.exception_message && (
             <p className={styles.message}>
-              <bdi>{data.exception_message}</bdi>
+              <ForeignText>{data.exception_message}</ForeignText>
             </p>
           )}
           {(data.state === "replayed" ? [] : data.diagnosis.replay.warnings).map((warning) => (
@@ -58,7 +59,7 @@ const Outcome = ({ letter }: { readonly letter: Letter }) => {
       {letter.state === "replayed" && (
         <p>
           <LetterWord letter={letter} /> Replayed <When at={letter.replayed_at} /> to{" "}
-          <bdi>{letter.replay_target_queue_name}</bdi>.{" "}
+          <ForeignText>{letter.replay_target_queue_name}</ForeignText>.{" "}
           {letter.replay_outcome?.known_at != null && (
             <>
               Known <When at={letter.replay_outcome.known_at} />.{" "}
@@ -91,8 +92,8 @@ const Outcome = ({ letter }: { readonly letter: Letter }) => {
       )}
       {archive !== undefined && (
         <p>
-          <bdi>{archive.by ?? "Somebody"}</bdi> archived it <When at={archive.archived_at} />:{" "}
-          <bdi>{archive.reason}</bdi>. It is deleted <When at={archive.until} />.
+          <ForeignText>{archive.by ?? "Somebody"}</ForeignText> archived it <When at={archive.archived_at} />:{" "}
+          <ForeignText>{archive.reason}</ForeignText>. It is deleted <When at={archive.until} />.
         </p>
       )}
     </>
@@ -100,7 +101,7 @@ const Outcome = ({ letter }: { readonly letter: Letter }) => {
 }
 
 const factsOf = (letter: Letter): ReadonlyArray<Fact> => [
-  ["Dead-letter queue", <bdi key="queue">{letter.queue_name}</bdi>],
+  ["Dead-letter queue", <ForeignText key="queue">{letter.queue_name}</ForeignText>],
   [
     "Group",
     letter.state === "dead_lettered" ? (
@@ -110,6 +111,6 @@ const factsOf = (letter: Letter): ReadonlyArray<Fact> => [
     ) : null
   ],
   ["Type", letter.diagnosis.envelope.task_type ?? letter.diagnosis.envelope.workflow_stage],
-  ["Correlation", <bdi key="correlation">{letter.correlation_id}</bdi>],
+  ["Correlation", <ForeignText key="correlation">{letter.correlation_id}</ForeignText>],
   ["Replays", letter.replay_count]
 ]

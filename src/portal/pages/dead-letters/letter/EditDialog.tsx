@@ -4,6 +4,7 @@ import { useTasksWrite } from "../../../api/queries.ts"
 import type { Edited, Letter } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { flatten } from "../../../shared/tasks/flatten.ts"
 import { useFollowOutcome } from "../../../shared/tasks/useFollowOutcome.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
@@ -54,8 +55,9 @@ export const EditDialog = ({ after, before, letter, onClose, part }: Props) => {
     >
       <FieldDiff before={flatten(before)} after={flatten(after)} />
       <p>
-        A new record with this message takes the place of the old one, and goes to <bdi>{source_queue_name}</bdi> at
-        once. The old one stays as it is, and cannot be replayed any more.
+        A new record with this message takes the place of the old one, and goes to{" "}
+        <ForeignText>{source_queue_name}</ForeignText> at once. The old one stays as it is, and cannot be replayed any
+        more.
       </p>
       {hasMistakes && edit.error !== null && <Mistakes error={edit.error} />}
     </ChangeDialog>

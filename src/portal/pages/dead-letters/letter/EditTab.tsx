@@ -4,6 +4,7 @@ import { useTasksWrite } from "../../../api/queries.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { JsonEditor } from "../../../shared/editor/JsonEditor.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
 import { flatten } from "../../../shared/tasks/flatten.ts"
@@ -76,8 +77,8 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
         {check.error !== null && <Mistakes error={check.error} />}
         {check.data !== undefined && (
           <p>
-            <StatusWord meaning="good">valid</StatusWord> <bdi>{check.data.target_queue_name}</bdi> takes such a
-            message. Whether its handler does, only the replay shows.
+            <StatusWord meaning="good">valid</StatusWord> <ForeignText>{check.data.target_queue_name}</ForeignText>{" "}
+            takes such a message. Whether its handler does, only the replay shows.
           </p>
         )}
         <Group gap={8} mt="sm">

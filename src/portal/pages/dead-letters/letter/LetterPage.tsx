@@ -6,6 +6,7 @@ import { useTasksApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
 import { taskPath, tasksPath } from "../../../api/tasks.ts"
+import { ForeignText, VisibleMarks } from "../../../shared/foreign/ForeignText.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tabs } from "../../../shared/page/Tabs.tsx"
@@ -40,7 +41,7 @@ const LetterPage = () => {
         beside={data !== undefined && <LetterWord letter={data} />}
         lead={
           <span className={styles.id}>
-            <bdi>{data?.task_id ?? dlqId}</bdi>
+            <ForeignText>{data?.task_id ?? dlqId}</ForeignText>
             <CopyButton text={dlqId} label="Copy the id of the dead letter" />
           </span>
         }
@@ -94,7 +95,9 @@ const LetterTabs = ({ letter }: { readonly letter: Letter }) => {
                 label: "Stack",
                 content: () => (
                   <Panel title="Stack">
-                    <pre className={styles.stack}>{letter.exception_stack}</pre>
+                    <pre className={styles.stack}>
+                      <VisibleMarks text={letter.exception_stack ?? ""} />
+                    </pre>
                   </Panel>
                 )
               }

@@ -1,10 +1,11 @@
 import { Link } from "@tanstack/react-router"
 import type { DeadLetterSummary } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../../shared/table/DataTable.tsx"
 import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 
-const text = (value: string | null | undefined) => (value ? <bdi title={value}>{value}</bdi> : "–")
+const text = (value: string | null | undefined) => (value ? <ForeignText title={value}>{value}</ForeignText> : "–")
 
 export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
   {
@@ -12,7 +13,7 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
     header: "Task",
     cell: ({ dlq_id, task_id }) => (
       <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }} title={task_id ?? dlq_id}>
-        <bdi>{task_id ?? dlq_id.slice(0, 12)}</bdi>
+        <ForeignText>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
       </Link>
     )
   },

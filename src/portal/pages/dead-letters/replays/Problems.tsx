@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import type { Problem } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -20,7 +21,7 @@ export const Problems = ({ problems }: { readonly problems: ReadonlyArray<Proble
             <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
               <code>{dlq_id.slice(0, 12)}</code>
             </Link>
-            <bdi>{detail}</bdi>
+            <ForeignText>{detail}</ForeignText>
           </li>
         ))}
       </ul>

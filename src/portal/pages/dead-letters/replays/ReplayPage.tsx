@@ -2,6 +2,7 @@ import { getRouteApi, Link } from "@tanstack/react-router"
 import { useTasksApi } from "../../../api/queries.ts"
 import type { ReplayJobDetail } from "../../../api/TaskTypes.ts"
 import { taskPath, tasksPath } from "../../../api/tasks.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
@@ -36,7 +37,7 @@ const ReplayPage = () => {
       <PageHeader
         title="Replay"
         beside={job !== undefined && <StatusWord meaning={meaningOfJob(job)}>{job.state}</StatusWord>}
-        lead={job === undefined ? undefined : <bdi>{selectionText(job)}</bdi>}
+        lead={job === undefined ? undefined : <ForeignText>{selectionText(job)}</ForeignText>}
         actions={
           <>
             {job !== undefined && <ReplayActions job={job} />}
@@ -47,13 +48,18 @@ const ReplayPage = () => {
       {job?.paused !== undefined && (
         <p className={styles.paused} role="status">
           <StatusWord meaning="warning">paused</StatusWord>{" "}
-          {job.paused.by === "stop_after" ? "It has stopped itself: " : <bdi>{job.paused.by ?? "Somebody"}: </bdi>}
-          <bdi>{job.paused.reason}</bdi>, <When at={job.paused.at} />. Nothing more is published until it is resumed.
+          {job.paused.by === "stop_after" ? (
+            "It has stopped itself: "
+          ) : (
+            <ForeignText>{job.paused.by ?? "Somebody"}: </ForeignText>
+          )}
+          <ForeignText>{job.paused.reason}</ForeignText>, <When at={job.paused.at} />. Nothing more is published until
+          it is resumed.
         </p>
       )}
       {job?.waiting != null && job.state === "running" && (
         <p className={styles.paused}>
-          <StatusWord meaning="waiting">waiting</StatusWord> <bdi>{job.waiting}</bdi>
+          <StatusWord meaning="waiting">waiting</StatusWord> <ForeignText>{job.waiting}</ForeignText>
         </p>
       )}
       <Tiles>

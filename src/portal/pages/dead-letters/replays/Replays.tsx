@@ -1,6 +1,7 @@
 import { Link, useNavigate } from "@tanstack/react-router"
 import { useTasksList } from "../../../api/queries.ts"
 import type { ReplayJob, ReplayPage } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
@@ -28,7 +29,7 @@ const columns: ReadonlyArray<Column<ReplayJob>> = [
     main: true,
     cell: (job) => <StatusWord meaning={meaningOfJob(job)}>{job.state}</StatusWord>
   },
-  { id: "what", header: "What", main: true, cell: (job) => <bdi>{selectionText(job)}</bdi> },
+  { id: "what", header: "What", main: true, cell: (job) => <ForeignText>{selectionText(job)}</ForeignText> },
   { id: "total", header: "Letters", numeric: true, cell: ({ total }) => <Count of={total} /> },
   { id: "replayed", header: "Published", numeric: true, main: true, cell: ({ replayed }) => <Count of={replayed} /> },
   { id: "handled", header: "Handled", numeric: true, cell: (job) => <Count of={provedOf(job)?.handled} /> },

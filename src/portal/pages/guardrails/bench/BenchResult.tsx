@@ -1,4 +1,5 @@
 import { Alert, Stack } from "@mantine/core"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { ActionWord } from "../words/words.tsx"
@@ -61,7 +62,10 @@ export const BenchResult = ({ tried: { answer, request, result } }: { readonly t
       <section>
         <h3>Placeholders of the request</h3>
         <Facts
-          facts={Object.entries(result.placeholders).map(([name, value]) => [name, <bdi key={name}>{value}</bdi>])}
+          facts={Object.entries(result.placeholders).map(([name, value]) => [
+            name,
+            <ForeignText key={name}>{value}</ForeignText>
+          ])}
         />
       </section>
     )}
@@ -91,7 +95,7 @@ const Results = ({ results }: { readonly results: Part["results"] }) => (
     {results.map(({ action, latency_ms, metadata, mode, reason }) => (
       <p key={mode}>
         <ActionWord action={action} /> {durationText(latency_ms)}
-        {reason !== null && <bdi> · {reason}</bdi>}
+        {reason !== null && <ForeignText> · {reason}</ForeignText>}
         {Object.keys(metadata).length > 0 && <code className={styles.metadata}> {JSON.stringify(metadata)}</code>}
       </p>
     ))}

@@ -1,6 +1,7 @@
 import { Button, Skeleton } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Attention.module.css"
@@ -64,9 +65,9 @@ const Row = ({ finding: { name, path, search, sentence, weight } }: { readonly f
       <Link to={path} {...(search !== undefined && { search })}>
         {name !== undefined && (
           <>
-            <bdi>
+            <ForeignText>
               <strong>{name}</strong>
-            </bdi>{" "}
+            </ForeignText>{" "}
           </>
         )}
         {sentence}

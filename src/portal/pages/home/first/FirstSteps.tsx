@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core"
 import { useState } from "react"
 import { useAllowed } from "../../../api/session.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 import styles from "./FirstSteps.module.css"
@@ -34,7 +35,7 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
         ) : (
           made !== undefined && (
             <p>
-              <bdi>{made.name}</bdi> <code>{made.prefix}</code>
+              <ForeignText>{made.name}</ForeignText> <code>{made.prefix}</code>
             </p>
           )
         )}

@@ -4,6 +4,7 @@ import { IconDots } from "@tabler/icons-react"
 import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { type Key, keyName, staleAfterKeys } from "../words/key.ts"
 import { EditKey } from "./EditKey.tsx"
 import { MoveKey } from "./MoveKey.tsx"
@@ -69,7 +70,7 @@ const Switcher = ({ of: key }: { readonly of: Key }) => {
       message: (
         <Group justify="space-between" gap="xs" wrap="nowrap">
           <span>
-            <bdi>{keyName(key)}</bdi> is {past}.
+            <ForeignText>{keyName(key)}</ForeignText> is {past}.
           </span>
           <Button
             variant="light"

@@ -2,6 +2,7 @@ import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { countText } from "../../../shared/words/format.ts"
 import { changesPath } from "../changes/bulkChange.tsx"
 import { useFilterWords } from "../filters.ts"
@@ -51,8 +52,8 @@ export const BulkDialog = ({ action, onClose, selection }: Props) => {
         <KeyList keys={selection.keys} />
       ) : (
         <p>
-          {isEveryKey ? "All keys of this installation." : <bdi>All keys that match {described}.</bdi>} If another
-          number of keys matches when the change begins, nothing is changed.
+          {isEveryKey ? "All keys of this installation." : <ForeignText>All keys that match {described}.</ForeignText>}{" "}
+          If another number of keys matches when the change begins, nothing is changed.
         </p>
       )}
     </ChangeDialog>
@@ -67,7 +68,7 @@ export const KeyList = ({ keys }: { readonly keys: ReadonlyArray<Key> }) => (
     {keys.slice(0, mostShown).map((key, place) => (
       <span key={key.id}>
         {place > 0 && ", "}
-        <bdi>{key.name ?? key.key_prefix}</bdi>
+        <ForeignText>{key.name ?? key.key_prefix}</ForeignText>
       </span>
     ))}
     {keys.length > mostShown && ` and ${countText(keys.length - mostShown)} more`}

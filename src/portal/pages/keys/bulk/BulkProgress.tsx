@@ -1,4 +1,5 @@
 import { Progress } from "@mantine/core"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { countText } from "../../../shared/words/format.ts"
 import type { Key } from "../words/key.ts"
 import type { BulkResult } from "./runBulk.ts"
@@ -23,7 +24,7 @@ export const BulkProgress = ({ nameOf, results, total }: Props) => {
         <ul>
           {failed.map(({ failure, id }) => (
             <li key={id}>
-              <bdi>{nameOf(id)?.name ?? nameOf(id)?.key_prefix ?? id}</bdi>: {failure}
+              <ForeignText>{nameOf(id)?.name ?? nameOf(id)?.key_prefix ?? id}</ForeignText>: {failure}
             </li>
           ))}
         </ul>

@@ -4,6 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router"
 import { useEffect } from "react"
 import { addressOf } from "../../../api/control.ts"
 import { useApi } from "../../../api/queries.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
@@ -44,7 +45,7 @@ const OneChange = ({ id }: { readonly id: string }) => {
       <PageHeader
         title="Bulk key change"
         beside={change !== undefined && <StatusWord meaning={meaningOf(change)}>{change.state}</StatusWord>}
-        lead={change !== undefined && <bdi>{sentenceOf(change)}.</bdi>}
+        lead={change !== undefined && <ForeignText>{sentenceOf(change)}.</ForeignText>}
         actions={
           <>
             {change !== undefined && <BulkChangeActions change={change} />}
@@ -81,9 +82,9 @@ const OneChange = ({ id }: { readonly id: string }) => {
             {change?.failures.map(({ key_id, key_name, key_prefix, message }) => (
               <li key={key_id}>
                 <Link to="/keys/$id" params={{ id: key_id }}>
-                  <bdi>{key_name ?? key_prefix ?? key_id}</bdi>
+                  <ForeignText>{key_name ?? key_prefix ?? key_id}</ForeignText>
                 </Link>{" "}
-                <bdi>{message}</bdi>
+                <ForeignText>{message}</ForeignText>
               </li>
             ))}
           </ul>

@@ -1,6 +1,7 @@
 import { Link, useNavigate } from "@tanstack/react-router"
 import { addressOf } from "../../../api/control.ts"
 import { useApiList } from "../../../api/queries.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -19,7 +20,7 @@ const columns: ReadonlyArray<Column<BulkChange>> = [
     header: "What",
     cell: (change) => (
       <Link to="/keys/changes/$id" params={{ id: change.id }}>
-        <bdi>{sentenceOf(change)}</bdi>
+        <ForeignText>{sentenceOf(change)}</ForeignText>
       </Link>
     )
   },

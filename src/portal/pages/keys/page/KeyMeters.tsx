@@ -2,6 +2,7 @@ import { useLiveRefresh } from "../../../api/live.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { PathLink } from "../../../shared/page/PathLink.tsx"
 import { countText, moneyText } from "../../../shared/words/format.ts"
@@ -34,12 +35,12 @@ export const KeyMeters = ({ id }: { readonly id: string }) => {
                 <code>{meter}</code>
                 {scope !== "key" && (
                   <span>
-                    shared in <bdi>{scope_name}</bdi>
+                    shared in <ForeignText>{scope_name}</ForeignText>
                   </span>
                 )}
                 {within !== null && (
                   <span>
-                    within <bdi>{within}</bdi>
+                    within <ForeignText>{within}</ForeignText>
                   </span>
                 )}
                 {mayRaise && scope === "key" && (

@@ -1,6 +1,7 @@
 import { useRange } from "../../../address/range.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { PathLink } from "../../../shared/page/PathLink.tsx"
@@ -25,7 +26,12 @@ const columns: ReadonlyArray<Column<Event>> = [
       </StatusWord>
     )
   },
-  { id: "model", header: "Model", main: true, cell: ({ model }) => (model === null ? "–" : <bdi>{model}</bdi>) },
+  {
+    id: "model",
+    header: "Model",
+    main: true,
+    cell: ({ model }) => (model === null ? "–" : <ForeignText>{model}</ForeignText>)
+  },
   { id: "route", header: "Route", cell: ({ route }) => <code>{route}</code> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ total_tokens }) => <Count of={total_tokens} short /> },
   {

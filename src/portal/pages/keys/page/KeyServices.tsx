@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { ChangeKey } from "../actions/ChangeKey.tsx"
 import { type Key, keyName } from "../words/key.ts"
@@ -18,7 +19,7 @@ export const KeyServices = ({ of: key }: { readonly of: Key }) => {
         <p>
           A key of a project may call the services of its project,{" "}
           <Link to="/projects/$id" params={{ id: key.project_id ?? "" }} search={{ tab: "services" }}>
-            <bdi>{key.project_name}</bdi>
+            <ForeignText>{key.project_name}</ForeignText>
           </Link>
           .
         </p>
@@ -33,7 +34,7 @@ export const KeyServices = ({ of: key }: { readonly of: Key }) => {
         <ul>
           {key.service_names.map((name) => (
             <li key={name}>
-              <bdi>{name}</bdi>
+              <ForeignText>{name}</ForeignText>
             </li>
           ))}
         </ul>

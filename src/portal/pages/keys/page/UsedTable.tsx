@@ -1,5 +1,6 @@
 import { Table } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
@@ -37,7 +38,7 @@ export const UsedTable = ({ by, filter, title }: Props) => {
           {rows.map(({ display_name, name, summary }) => (
             <Table.Tr key={name}>
               <Table.Td className={styles.wrap}>
-                <bdi>{display_name}</bdi>
+                <ForeignText>{display_name}</ForeignText>
               </Table.Td>
               <Table.Td ta="right">
                 <Count of={summary.request_count} short />

@@ -1,5 +1,6 @@
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { EffectiveTable } from "../../../shared/policy/EffectiveTable.tsx"
 import { flatFields } from "../../../shared/policy/flatFields.ts"
 import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
@@ -29,17 +30,17 @@ export const ReviewStep = ({ body, draft }: Props) => {
   const project = projects.data?.find(({ id }) => id === draft.project_id)
   const base = presets.data?.find(({ name }) => name === draft.preset)?.policy ?? {}
   const facts: ReadonlyArray<Fact> = [
-    ["Name", body.name && <bdi key="name">{body.name}</bdi>],
+    ["Name", body.name && <ForeignText key="name">{body.name}</ForeignText>],
     [
       "Project",
       draft.project_id === null ? (
         "none: an individual key"
       ) : (
-        <bdi key="project">{project?.name ?? draft.project_id}</bdi>
+        <ForeignText key="project">{project?.name ?? draft.project_id}</ForeignText>
       )
     ],
     ["Owner", body.owner_email],
-    ["Team", body.team_id && <bdi key="team">{body.team_id}</bdi>],
+    ["Team", body.team_id && <ForeignText key="team">{body.team_id}</ForeignText>],
     ["Tags", draft.tags.join(", ")],
     ["Expires", <When key="expires" at={draft.expires_at} absent="never" />],
     ["Rotation due", <When key="due" at={draft.rotation_due_at} absent="never" />],

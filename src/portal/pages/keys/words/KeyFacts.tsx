@@ -1,10 +1,11 @@
 import { Link } from "@tanstack/react-router"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { Due, KeyName, KeySpend, KeyState, Tags } from "./KeyWords.tsx"
 import type { Key } from "./key.ts"
 
-const foreign = (text: string | null) => text !== null && <bdi key={text}>{text}</bdi>
+const foreign = (text: string | null) => text !== null && <ForeignText key={text}>{text}</ForeignText>
 
 /** What there is to know of a key, beside its policy. */
 export const KeyFacts = ({ of: key }: { readonly of: Key }) => {
@@ -24,7 +25,7 @@ export const KeyFacts = ({ of: key }: { readonly of: Key }) => {
         "none: the key is individual"
       ) : (
         <Link key="project" to="/projects/$id" params={{ id: key.project_id }}>
-          <bdi>{key.project_name ?? key.project_id}</bdi>
+          <ForeignText>{key.project_name ?? key.project_id}</ForeignText>
         </Link>
       )
     ],

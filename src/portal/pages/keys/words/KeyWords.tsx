@@ -1,6 +1,7 @@
 import { Badge, Group } from "@mantine/core"
 import { useNow } from "../../../address/useNow.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Money } from "../../../shared/words/Amounts.tsx"
 import { moneyText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -9,7 +10,9 @@ import styles from "./KeyWords.module.css"
 import { type Key, keyName, meaningOfState } from "./key.ts"
 
 /** A name that people gave. Text of any direction stays within it. */
-export const KeyName = ({ of: key }: { readonly of: Key }) => <bdi className={styles.name}>{keyName(key)}</bdi>
+export const KeyName = ({ of: key }: { readonly of: Key }) => (
+  <ForeignText className={styles.name}>{keyName(key)}</ForeignText>
+)
 
 /** Whether the key can be used, and why not. */
 export const KeyState = ({ of: { state, state_reason } }: { readonly of: Key }) => {
@@ -61,7 +64,7 @@ export const Tags = ({ tags }: { readonly tags: ReadonlyArray<string> }) => (
   <Group gap={4} wrap="nowrap" className={styles.tags ?? ""}>
     {tags.map((tag) => (
       <Badge key={tag} variant="light" color="gray" tt="none" radius="sm" fw={500} flex="none">
-        <bdi>{tag}</bdi>
+        <ForeignText>{tag}</ForeignText>
       </Badge>
     ))}
   </Group>

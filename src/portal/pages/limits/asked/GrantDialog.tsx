@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { RaiseForm, type RaiseValues } from "../raise/RaiseForm.tsx"
 import { statePath } from "../state/limitStates.ts"
@@ -32,7 +33,7 @@ export const GrantDialog = ({ asked, onClose }: Props) => {
     return (
       <Modal opened onClose={onClose} title="Grant a raise" size="lg">
         <p>
-          <bdi>{nameOf(asked)}</bdi> asks: <bdi>{asked.reason}</bdi>
+          <ForeignText>{nameOf(asked)}</ForeignText> asks: <ForeignText>{asked.reason}</ForeignText>
         </p>
         <RaiseForm
           limits={own}
@@ -101,12 +102,12 @@ export const GrantDialog = ({ asked, onClose }: Props) => {
         after={{ [values.meter]: values.amount }}
       />
       <p>
-        For <bdi>{nameOf(asked)}</bdi>, until {values.until.toLocaleString("en-GB")}. Then the former limit is back by
-        itself.
+        For <ForeignText>{nameOf(asked)}</ForeignText>, until {values.until.toLocaleString("en-GB")}. Then the former
+        limit is back by itself.
       </p>
       {answer.trim() !== "" && (
         <p>
-          Answer: <bdi>{answer}</bdi>
+          Answer: <ForeignText>{answer}</ForeignText>
         </p>
       )}
     </ChangeDialog>

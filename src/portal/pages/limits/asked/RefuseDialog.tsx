@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { type Asked, askedPath, nameOf } from "./asked.ts"
 
 interface Props {
@@ -35,7 +36,7 @@ export const RefuseDialog = ({ asked, onClose }: Props) => {
       }
     >
       <p>
-        <bdi>{nameOf(asked)}</bdi> asks: <bdi>{asked.reason}</bdi>
+        <ForeignText>{nameOf(asked)}</ForeignText> asks: <ForeignText>{asked.reason}</ForeignText>
       </p>
       <Textarea
         label="Answer"

@@ -6,6 +6,7 @@ import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
@@ -54,7 +55,7 @@ export const Exceptions = ({ keyId }: { readonly keyId: string }) => {
               )}
             </p>
             <p className={styles.muted}>
-              <bdi>{raise.reason}</bdi> · made <When at={raise.created_at} />
+              <ForeignText>{raise.reason}</ForeignText> · made <When at={raise.created_at} />
             </p>
           </li>
         ))}

@@ -3,6 +3,7 @@ import { useTextSearch } from "../../../address/search.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
 import { IdLink } from "../../../shared/words/IdLink.tsx"
@@ -33,7 +34,11 @@ export const OwnerLimits = ({ id }: { readonly id: string }) => {
   return (
     <div className={styles.stack}>
       <p className={styles.line}>
-        {keyId === undefined ? <bdi>{name ?? id}</bdi> : <IdLink path={`/keys/${keyId}`}>{name ?? "Key"}</IdLink>}
+        {keyId === undefined ? (
+          <ForeignText>{name ?? id}</ForeignText>
+        ) : (
+          <IdLink path={`/keys/${keyId}`}>{name ?? "Key"}</IdLink>
+        )}
       </p>
       {keyId !== undefined && (
         <div className={styles.actions}>
@@ -57,7 +62,11 @@ export const OwnerLimits = ({ id }: { readonly id: string }) => {
       {states
         .filter(({ unit }) => unit === "usd")
         .map((state) => (
-          <Panel key={limitId(state)} title={<code>{state.meter}</code>} note={<bdi>{state.scope_name}</bdi>}>
+          <Panel
+            key={limitId(state)}
+            title={<code>{state.meter}</code>}
+            note={<ForeignText>{state.scope_name}</ForeignText>}
+          >
             <BurnDown state={state} />
           </Panel>
         ))}
@@ -71,7 +80,7 @@ const LimitLine = ({ isOwn, state }: { readonly state: LimitState; readonly isOw
       <code>{state.meter}</code>
       {!isOwn && (
         <span>
-          of <bdi>{state.scope_name}</bdi>
+          of <ForeignText>{state.scope_name}</ForeignText>
         </span>
       )}
       {state.within !== null && <span>for {state.within}</span>}

@@ -5,6 +5,7 @@ import type { ApiError } from "../../../api/ApiError.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { clockText } from "../../../shared/words/format.ts"
 import { statePath } from "../state/limitStates.ts"
@@ -73,7 +74,7 @@ export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
           back by itself. What was counted stays counted. Limits that layers share stay as they are.
         </p>
         <p>
-          Reason: <bdi>{values.reason}</bdi>
+          Reason: <ForeignText>{values.reason}</ForeignText>
         </p>
       </ChangeDialog>
     )

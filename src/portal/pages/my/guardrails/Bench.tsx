@@ -2,6 +2,7 @@ import { Button, Textarea } from "@mantine/core"
 import { useState } from "react"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
@@ -64,7 +65,7 @@ export const Bench = () => {
         {test.error !== null && !isBlocked && <ErrorNote error={test.error} />}
         {test.error !== null && isBlocked && (
           <p className={styles.outcome}>
-            <StatusWord meaning="bad">It would be blocked</StatusWord> <bdi>{test.error.message}</bdi>
+            <StatusWord meaning="bad">It would be blocked</StatusWord> <ForeignText>{test.error.message}</ForeignText>
           </p>
         )}
         {test.data !== undefined && <Outcome tested={test.data} text={text} />}
@@ -97,18 +98,18 @@ const Outcome = ({ tested, text }: OutcomeProps) => {
       </p>
       {after !== text && after !== "" && (
         <figure className={styles.text} aria-label="The text after the guardrails">
-          <bdi>{after}</bdi>
+          <ForeignText>{after}</ForeignText>
         </figure>
       )}
       <ul className={styles.results}>
         {results.map(({ action, guardrail_name, latency_ms, metadata, reason }) => (
           <li key={`${guardrail_name} ${action} ${reason}`}>
-            <bdi>{guardrail_name}</bdi> {actionWords[action] ?? action}
+            <ForeignText>{guardrail_name}</ForeignText> {actionWords[action] ?? action}
             {foundText(metadata) !== "" && <>: {foundText(metadata)}</>}
             {reason !== null && (
               <>
                 {" "}
-                (<bdi>{reason}</bdi>)
+                (<ForeignText>{reason}</ForeignText>)
               </>
             )}
             , in {durationText(latency_ms)}

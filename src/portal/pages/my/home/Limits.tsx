@@ -1,6 +1,7 @@
 import { useNow } from "../../../address/useNow.ts"
 import { useApi } from "../../../api/queries.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
@@ -44,7 +45,7 @@ const OwnMeter = ({ limit }: { readonly limit: OwnLimit }) => {
   return (
     <li className={styles.limit}>
       <p className={styles.label}>
-        <bdi>{label}</bdi>
+        <ForeignText>{label}</ForeignText>
       </p>
       {limit.used === null ? (
         <span>{amountText(limit.unit, limit.limit)}; how much is used is not known at the moment.</span>

@@ -1,5 +1,6 @@
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { countText } from "../../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -75,11 +76,11 @@ const Answer = ({ request }: { readonly request: Asked }) => {
         </span>
       </p>
       <p>
-        You: <bdi>{reason}</bdi>
+        You: <ForeignText>{reason}</ForeignText>
       </p>
       {answer !== null && (
         <p>
-          Answer: <bdi>{answer}</bdi>
+          Answer: <ForeignText>{answer}</ForeignText>
         </p>
       )}
       {granted !== null && (

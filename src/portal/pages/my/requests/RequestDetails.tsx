@@ -1,3 +1,4 @@
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
@@ -34,7 +35,7 @@ export const RequestDetails = ({ request }: { readonly request: OwnRequest }) =>
       <Facts
         facts={[
           ["When", <When key="when" at={request.created_at} />],
-          ["Model", request.model === null ? null : <bdi key="model">{request.model}</bdi>],
+          ["Model", request.model === null ? null : <ForeignText key="model">{request.model}</ForeignText>],
           ["Path", <code key="path">{request.route}</code>],
           ["Tokens in", <TokensIn key="in" request={request} />],
           ["Tokens out", <Count key="out" of={request.output_tokens} />],

@@ -1,3 +1,4 @@
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../../shared/table/DataTable.tsx"
 import type { Filter } from "../../../shared/table/FilterBar.tsx"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
@@ -45,7 +46,7 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
       )
   },
   { id: "why", header: "Why", cell: ({ refusal }) => refusal?.sentence ?? "" },
-  { id: "model", header: "Model", main: true, cell: ({ model, route }) => <bdi>{model ?? route}</bdi> },
+  { id: "model", header: "Model", main: true, cell: ({ model, route }) => <ForeignText>{model ?? route}</ForeignText> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ total_tokens }) => <Count of={total_tokens} /> },
   {
     id: "cost",

@@ -2,6 +2,7 @@ import { Loader } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Money } from "../../../shared/words/Amounts.tsx"
 import { countText, durationText } from "../../../shared/words/format.ts"
@@ -37,7 +38,7 @@ export const Arrivals = () => {
                   {row.status === "success" ? "It works" : `refused · ${row.status_code}`}
                 </StatusWord>
                 <span>
-                  <bdi>{row.model ?? row.route}</bdi>
+                  <ForeignText>{row.model ?? row.route}</ForeignText>
                   {row.client !== null && <> by {row.client}</>}
                 </span>
                 {row.refusal === null ? (

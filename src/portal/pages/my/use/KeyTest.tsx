@@ -2,6 +2,7 @@ import { Button } from "@mantine/core"
 import { IconPlayerPlay } from "@tabler/icons-react"
 import type { BodyOf, ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
@@ -42,7 +43,7 @@ export const KeyTest = ({ model, tool }: Props) => {
           Test
         </Button>
         <span>
-          Would a request to <bdi>{model}</bdi> get through now? Nothing is sent, and it costs nothing.
+          Would a request to <ForeignText>{model}</ForeignText> get through now? Nothing is sent, and it costs nothing.
         </span>
       </div>
       <div aria-live="polite">
@@ -71,7 +72,7 @@ const Outcome = ({ result }: { readonly result: Result }) => {
       </p>
       {guardrails.length > 0 && (
         <p>
-          Checked on the way: <bdi>{guardrails.join(", ")}</bdi>.
+          Checked on the way: <ForeignText>{guardrails.join(", ")}</ForeignText>.
         </p>
       )}
       {!allowed && <RaiseButton meter={meter ?? undefined} />}

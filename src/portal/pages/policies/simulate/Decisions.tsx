@@ -1,3 +1,4 @@
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { valueText } from "../../../shared/policy/fields.ts"
@@ -69,7 +70,7 @@ const Decision = ({ result, title }: { readonly title: string; readonly result: 
               <StatusWord meaning={denies.length === 0 ? "good" : "bad"}>
                 {denies.length === 0 ? "allows" : "refuses"}
               </StatusWord>{" "}
-              {kind} {scope_id !== null && kind !== "key" && <bdi>{scope_id}</bdi>}
+              {kind} {scope_id !== null && kind !== "key" && <ForeignText>{scope_id}</ForeignText>}
               <span className={styles.version}> version {policy_version}</span>
             </span>
             {denies.map(({ check, message }) => (
@@ -86,7 +87,7 @@ const Decision = ({ result, title }: { readonly title: string; readonly result: 
           <ul className={styles.trace}>
             {result.shared_limits.map(({ layer, ...limits }) => (
               <li key={layer}>
-                <bdi>{layer}</bdi>:{" "}
+                <ForeignText>{layer}</ForeignText>:{" "}
                 {Object.entries(limits)
                   .filter(([, value]) => value !== null)
                   .map(([name, value]) => `${name} ${valueText(value)}`)

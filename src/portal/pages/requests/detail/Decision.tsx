@@ -1,4 +1,5 @@
 import { useTextSearch } from "../../../address/search.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
@@ -150,7 +151,7 @@ const Changes = ({ explanation: { changes, policy_changed } }: { readonly explan
       <ul className={styles.changes}>
         {changes.map(({ action, created_at, target_id, target_type }) => (
           <li key={`${created_at} ${action} ${target_id}`}>
-            <code>{action}</code> {target_type} <bdi>{target_id}</bdi> <When at={created_at} />
+            <code>{action}</code> {target_type} <ForeignText>{target_id}</ForeignText> <When at={created_at} />
           </li>
         ))}
       </ul>

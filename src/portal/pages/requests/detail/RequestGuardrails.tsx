@@ -1,3 +1,4 @@
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./RequestDetail.module.css"
@@ -28,7 +29,7 @@ export const RequestGuardrails = ({ bundle: { guardrails } }: { readonly bundle:
             // biome-ignore lint/suspicious/noArrayIndexKey: the list of one request never changes its order
             <tr key={place}>
               <td>
-                <bdi>{name}</bdi>
+                <ForeignText>{name}</ForeignText>
               </td>
               <td>
                 <code>{mode}</code>
@@ -36,7 +37,7 @@ export const RequestGuardrails = ({ bundle: { guardrails } }: { readonly bundle:
               <td>
                 <StatusWord meaning={meanings[action] ?? "idle"}>{action}</StatusWord>
               </td>
-              <td>{reason === null ? "–" : <bdi>{reason}</bdi>}</td>
+              <td>{reason === null ? "–" : <ForeignText>{reason}</ForeignText>}</td>
               <td data-numeric>{durationText(latency_ms)}</td>
             </tr>
           ))}

@@ -1,5 +1,6 @@
 import { useApi } from "../../../api/queries.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { amountText } from "../../../shared/words/amountText.ts"
@@ -70,7 +71,7 @@ const LimitRow = ({ before, row, state }: RowProps) => {
         {state.scope !== "key" && (
           <>
             {" "}
-            of <bdi>{state.scope_name}</bdi>
+            of <ForeignText>{state.scope_name}</ForeignText>
           </>
         )}
         {state.within !== null && <> for {state.within}</>}

@@ -1,4 +1,5 @@
 import { Fragment } from "react"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { durationText, percentText } from "../../../shared/words/format.ts"
 import { partsOf } from "../list/parts.ts"
@@ -50,7 +51,7 @@ export const Timing = ({ guardrails, row }: Props) => {
         {bars.map(({ from, key, kind, label, ms }) => (
           <Fragment key={key}>
             <dt>
-              <bdi>{label}</bdi>
+              <ForeignText>{label}</ForeignText>
             </dt>
             <dd className={styles.track} aria-hidden="true">
               <span

@@ -1,3 +1,4 @@
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -19,12 +20,12 @@ export const UpstreamHops = ({ bundle: { fallback_history, selection_trace, upst
         {fallback_history.map(({ from_provider, reason, status_code }) => (
           <li key={from_provider} className={styles.layer}>
             <StatusWord meaning="bad">{status_code ?? "failed"}</StatusWord>
-            <bdi>{from_provider}</bdi> {reason !== null && <code>{reason}</code>}
+            <ForeignText>{from_provider}</ForeignText> {reason !== null && <code>{reason}</code>}
           </li>
         ))}
         <li className={styles.layer}>
           <StatusWord meaning={row.status === "failure" ? "bad" : "good"}>{row.status_code}</StatusWord>
-          <bdi>{row.service_name ?? row.provider}</bdi>
+          <ForeignText>{row.service_name ?? row.provider}</ForeignText>
           {upstream_latency_ms !== null && <span>in {durationText(upstream_latency_ms)}</span>}
         </li>
       </ul>

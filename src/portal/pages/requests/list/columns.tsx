@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../../shared/table/DataTable.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
@@ -12,9 +13,9 @@ const text = (value: string | null) =>
   value === null ? (
     "–"
   ) : (
-    <bdi className={styles.text} title={value}>
+    <ForeignText className={styles.text} title={value}>
       {value}
-    </bdi>
+    </ForeignText>
   )
 
 /** The status, and in one word why it is no success. */
@@ -30,7 +31,7 @@ const Outcome = ({ row }: { readonly row: UsageRow }) => (
 const Work = ({ row: { session_id, task_id } }: { readonly row: UsageRow }) =>
   task_id !== null ? (
     <Link to={`/tasks/${encodeURIComponent(task_id)}` as string}>
-      <bdi>{task_id}</bdi>
+      <ForeignText>{task_id}</ForeignText>
     </Link>
   ) : (
     text(session_id)

@@ -1,4 +1,5 @@
 import { Button, Group, Modal, Progress, Stack } from "@mantine/core"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Bulk.module.css"
 
@@ -33,7 +34,7 @@ export const BulkResults = ({ onClose, results, title, total }: Props) => {
           {results.map(({ detail, id, meaning, word }) => (
             <li key={id}>
               <StatusWord meaning={meaning}>{word}</StatusWord>
-              <bdi>{id}</bdi>
+              <ForeignText>{id}</ForeignText>
               <span>{detail}</span>
             </li>
           ))}

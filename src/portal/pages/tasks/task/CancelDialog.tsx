@@ -2,6 +2,7 @@ import { Button, Modal, Stack } from "@mantine/core"
 import { useTasksApi, useTasksWrite } from "../../../api/queries.ts"
 import type { Cancellation, CancelRequest } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -47,7 +48,7 @@ export const CancelDialog = ({ onClose, taskId }: Props) => {
         onConfirm={(body) => cancel.mutate({ path: taskPath`/tasks/${taskId}/cancel`, body })}
       >
         <p>
-          The worker that has <bdi>{taskId}</bdi> interrupts its handler. If it waits, it is not begun.
+          The worker that has <ForeignText>{taskId}</ForeignText> interrupts its handler. If it waits, it is not begun.
         </p>
       </ReasonDialog>
     )

@@ -1,5 +1,6 @@
 import { Popover, UnstyledButton } from "@mantine/core"
 import type { ExecutionView } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Task.module.css"
 
@@ -25,7 +26,7 @@ export const Completeness = ({ summary }: { readonly summary: ExecutionView["sum
         <ul className={styles.reasons}>
           {reasons.map(({ reason, task_ids }) => (
             <li key={reason}>
-              {reason.replaceAll("_", " ")}: <bdi>{task_ids.slice(0, mostIds).join(", ")}</bdi>
+              {reason.replaceAll("_", " ")}: <ForeignText>{task_ids.slice(0, mostIds).join(", ")}</ForeignText>
               {task_ids.length > mostIds && ` and ${task_ids.length - mostIds} more`}
             </li>
           ))}

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { useTasksApi } from "../../../api/queries.ts"
 import type { Explanation, Queues } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { meaningOfVerdict, verdictWords } from "../../../shared/tasks/meanings.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
@@ -18,11 +19,12 @@ const Pause = ({ queue }: { readonly queue: string | null }) => {
   if (paused == null) return null
   return (
     <p>
-      <StatusWord meaning="warning">paused</StatusWord> <bdi>{paused.by ?? "Somebody"}</bdi> has paused{" "}
+      <StatusWord meaning="warning">paused</StatusWord> <ForeignText>{paused.by ?? "Somebody"}</ForeignText> has paused{" "}
       <Link to="/tasks/board">
-        <bdi>{queue}</bdi>
+        <ForeignText>{queue}</ForeignText>
       </Link>{" "}
-      <When at={paused.paused_at} />: <bdi>{paused.reason}</bdi>. Nothing in it is done until it is resumed.
+      <When at={paused.paused_at} />: <ForeignText>{paused.reason}</ForeignText>. Nothing in it is done until it is
+      resumed.
     </p>
   )
 }
@@ -36,7 +38,7 @@ export const ExplainPanel = ({ explanation }: { readonly explanation: UseQueryRe
         <div className={styles.explain}>
           <p>
             <StatusWord meaning={meaningOfVerdict(data.verdict, data.status)}>{verdictWords(data.verdict)}</StatusWord>{" "}
-            <bdi>{data.sentence}</bdi>
+            <ForeignText>{data.sentence}</ForeignText>
           </p>
           <p className={styles.beside}>
             {data.since !== null && <When at={data.since} />}
@@ -53,7 +55,7 @@ export const ExplainPanel = ({ explanation }: { readonly explanation: UseQueryRe
               {data.open_children.slice(0, mostChildren).map(({ task_id, verdict }) => (
                 <li key={task_id}>
                   <Link to="/tasks/$taskId" params={{ taskId: task_id }}>
-                    <bdi>{task_id}</bdi>
+                    <ForeignText>{task_id}</ForeignText>
                   </Link>{" "}
                   {verdictWords(verdict)}
                 </li>

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router"
 import { useTasksApi } from "../../../api/queries.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { bytesText } from "../../../shared/words/format.ts"
@@ -40,7 +41,7 @@ export const InputOutput = ({ task: { history, letters } }: { readonly task: Tas
           {results.map(({ event_id, result, status, timestamp }) => (
             <section key={event_id}>
               <p className={styles.caption}>
-                <bdi>{status}</bdi>, <When at={timestamp} />, {sizeOf(result)}
+                <ForeignText>{status}</ForeignText>, <When at={timestamp} />, {sizeOf(result)}
               </p>
               <JsonView value={result} label={`Result of ${status}`} />
             </section>

@@ -3,6 +3,7 @@ import { useMemo } from "react"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
@@ -37,7 +38,7 @@ const columns: ReadonlyArray<Column<Call>> = [
     )
   },
   { id: "at", header: "Time", cell: ({ created_at }) => <When at={created_at} /> },
-  { id: "model", header: "Model", main: true, cell: ({ model }) => <bdi>{model ?? "–"}</bdi> },
+  { id: "model", header: "Model", main: true, cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
   { id: "in", header: "In", numeric: true, cell: ({ input_tokens }) => <Count of={input_tokens} /> },
   { id: "out", header: "Out", numeric: true, cell: ({ output_tokens }) => <Count of={output_tokens} /> },
   {
@@ -104,7 +105,7 @@ export const ModelCalls = ({ attempts, taskId }: Props) => {
           <ul className={styles.sums}>
             {sums.map(({ cost, count, label }) => (
               <li key={label}>
-                <bdi>{label}</bdi> {countedText(count, "request")}, <Money usd={cost} />
+                <ForeignText>{label}</ForeignText> {countedText(count, "request")}, <Money usd={cost} />
               </li>
             ))}
           </ul>

@@ -1,6 +1,7 @@
 import { CloseButton } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import type { GraphNode } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
 import { durationText } from "../../../shared/words/format.ts"
@@ -25,7 +26,7 @@ export const Selected = ({ onClose, selection, task }: Props) => {
   return (
     <div className={styles.selected}>
       <Panel
-        title={<bdi>{node.label}</bdi>}
+        title={<ForeignText>{node.label}</ForeignText>}
         note={node.kind.replaceAll("_", " ")}
         actions={<CloseButton aria-label="Select nothing" onClick={onClose} />}
       >
@@ -43,7 +44,7 @@ const nodeFacts = (node: GraphNode): ReadonlyArray<Fact> => [
         [
           "Task",
           <Link key="task" to="/tasks/$taskId" params={{ taskId: node.task_id }}>
-            <bdi>{node.task_id}</bdi>
+            <ForeignText>{node.task_id}</ForeignText>
           </Link>
         ] as const
       ]),
@@ -59,7 +60,7 @@ const nodeFacts = (node: GraphNode): ReadonlyArray<Fact> => [
         ]
       ]
     const text = typeof value === "object" ? JSON.stringify(value) : String(value)
-    return text === "{}" ? [] : [[name, <bdi key={name}>{text}</bdi>]]
+    return text === "{}" ? [] : [[name, <ForeignText key={name}>{text}</ForeignText>]]
   })
 ]
 

@@ -1,5 +1,6 @@
 import { useMemo } from "react"
 import type { StatusEvent } from "../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
@@ -25,7 +26,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     main: true,
     cell: ({ status }) => (
       <StatusWord meaning={meaningOfTaskStatus(status)}>
-        <bdi>{status}</bdi>
+        <ForeignText>{status}</ForeignText>
       </StatusWord>
     )
   },
@@ -34,7 +35,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     id: "message",
     header: "Message",
     main: true,
-    cell: ({ message }) => (message == null ? "–" : <bdi title={message}>{message}</bdi>)
+    cell: ({ message }) => (message == null ? "–" : <ForeignText title={message}>{message}</ForeignText>)
   },
   { id: "result", header: "Result", cell: ({ result }) => <code>{json(result) ?? "–"}</code> },
   { id: "meta", header: "Meta", cell: ({ meta }) => <code>{json(meta) ?? "–"}</code> }

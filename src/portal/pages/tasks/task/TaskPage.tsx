@@ -1,6 +1,7 @@
 import { Badge, Tooltip } from "@mantine/core"
 import { getRouteApi, Link } from "@tanstack/react-router"
 import { useTextSearch } from "../../../address/search.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { meaningOfTaskStatus } from "../../../shared/tasks/meanings.ts"
 import { useTaskEvents } from "../../../shared/tasks/useTaskEvents.ts"
@@ -47,7 +48,7 @@ const TaskPage = () => {
           <>
             {status != null && (
               <StatusWord meaning={meaningOfTaskStatus(status)}>
-                <bdi>{status}</bdi>
+                <ForeignText>{status}</ForeignText>
               </StatusWord>
             )}
             <Countdown until={task.explanation.data?.until ?? null} />
@@ -56,7 +57,7 @@ const TaskPage = () => {
         }
         lead={
           <span className={styles.id}>
-            <bdi>{taskId}</bdi>
+            <ForeignText>{taskId}</ForeignText>
             <CopyButton text={taskId} label="Copy the id" />
           </span>
         }
@@ -68,7 +69,7 @@ const TaskPage = () => {
           <span key={parent}>
             child of{" "}
             <Link to="/tasks/$taskId" params={{ taskId: parent }}>
-              <bdi>{parent}</bdi>
+              <ForeignText>{parent}</ForeignText>
             </Link>
           </span>
         ))}

@@ -1,6 +1,7 @@
 import { useMemo } from "react"
 import { useTextSearch } from "../../../address/search.ts"
 import { Sparkline } from "../../../shared/charts/Sparkline.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
@@ -55,9 +56,9 @@ const allColumns = ({ group, measure }: BreakdownData, whole: number): ReadonlyA
     id: "name",
     header: group.label,
     cell: ({ label }) => (
-      <bdi className={styles.name} title={label}>
+      <ForeignText className={styles.name} title={label}>
         {label}
-      </bdi>
+      </ForeignText>
     )
   },
   {

@@ -3,6 +3,7 @@ import { useLocalStorage } from "@mantine/hooks"
 import { IconBookmark, IconTrash } from "@tabler/icons-react"
 import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useState } from "react"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 
 interface View {
   readonly name: string
@@ -37,7 +38,7 @@ export const SavedViews = () => {
           {views.length > 0 && <Menu.Label>Yours, in this browser</Menu.Label>}
           {views.map((view) => (
             <Menu.Item key={view.name} onClick={() => open(view)}>
-              <bdi>{view.name}</bdi>
+              <ForeignText>{view.name}</ForeignText>
             </Menu.Item>
           ))}
           {views.map(({ name }) => (
@@ -47,7 +48,7 @@ export const SavedViews = () => {
               closeMenuOnClick={false}
               onClick={() => setViews((before) => before.filter((view) => view.name !== name))}
             >
-              Remove <bdi>{name}</bdi>
+              Remove <ForeignText>{name}</ForeignText>
             </Menu.Item>
           ))}
           <Menu.Item onClick={() => setNaming(true)}>Save this view …</Menu.Item>

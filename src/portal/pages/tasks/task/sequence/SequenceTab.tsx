@@ -1,6 +1,7 @@
 import { UnstyledButton } from "@mantine/core"
 import { useMemo } from "react"
 import type { ExecutionGraph } from "../../../../api/TaskTypes.ts"
+import { ForeignText } from "../../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../../shared/page/Empty.tsx"
 import { durationText } from "../../../../shared/words/format.ts"
 import { StatusWord } from "../../../../shared/words/StatusWord.tsx"
@@ -32,7 +33,7 @@ export const SequenceTab = ({ attempts, graph, onSelect, selection }: Props) => 
             <th scope="col">#</th>
             {lifelines.map((lifeline) => (
               <th key={lifeline} scope="col">
-                <bdi>{lifeline}</bdi>
+                <ForeignText>{lifeline}</ForeignText>
               </th>
             ))}
           </tr>
@@ -46,7 +47,7 @@ export const SequenceTab = ({ attempts, graph, onSelect, selection }: Props) => 
                   {lifeline === step.lifeline && (
                     <UnstyledButton className={styles.step} onClick={() => onSelect(step.id)}>
                       <StatusWord meaning={step.meaning}>
-                        <bdi>{step.words}</bdi>
+                        <ForeignText>{step.words}</ForeignText>
                       </StatusWord>
                       <span className={styles.time}>{afterText(step.at, steps[0]?.at)}</span>
                       {step.isBeforeClock && <span className={styles.clock}>its clock is behind</span>}

@@ -1,6 +1,7 @@
 import { UnstyledButton } from "@mantine/core"
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react"
 import { Link } from "@tanstack/react-router"
+import { ForeignText } from "../../../../shared/foreign/ForeignText.tsx"
 import { durationText } from "../../../../shared/words/format.ts"
 import { outcomes } from "../../attempts/outcomes.ts"
 import type { Bar } from "./bars.ts"
@@ -23,14 +24,14 @@ export const Row = ({ bars, labels, onSelect, onToggle, row, selection, top }: P
       {row.kind === "group" ? (
         <UnstyledButton className={styles.group} onClick={onToggle} aria-expanded={row.isOpen}>
           {row.isOpen ? <IconChevronDown size={14} /> : <IconChevronRight size={14} />}
-          <bdi>{row.label}</bdi>
+          <ForeignText>{row.label}</ForeignText>
           <span className={styles.detail}>
             {row.tasks.toLocaleString("en-US")}: {row.detail}
           </span>
         </UnstyledButton>
       ) : (
         <Link to="/tasks/$taskId" params={{ taskId: row.id }} title={row.label}>
-          <bdi>{row.label}</bdi>
+          <ForeignText>{row.label}</ForeignText>
         </Link>
       )}
     </div>
