@@ -3,6 +3,7 @@ import { runBulk } from "../../../src/portal/pages/keys/bulk/runBulk.ts"
 import { secretsFile } from "../../../src/portal/pages/keys/bulk/secretsFile.ts"
 import { bodyOf, draftFor, stepOfField } from "../../../src/portal/pages/keys/wizard/draft.ts"
 import { readCurl } from "../../../src/portal/pages/policies/simulate/curl.ts"
+import { changesText } from "../../../src/portal/shared/policy/auditedFields.ts"
 import { changedValues, fieldText, groupsOf, restrictingOf } from "../../../src/portal/shared/policy/fields.ts"
 import { flatFields } from "../../../src/portal/shared/policy/flatFields.ts"
 import { csvOf } from "../../../src/portal/shared/table/rowsCsv.ts"
@@ -150,5 +151,24 @@ describe("The fields of a policy", () => {
       ["not restricted", "a", "$0.5"]
     )
     assert.deepStrictEqual(flatFields({ a: { b: 1, c: {} }, d: [1] }), { "a.b": 1, "a.c": {}, d: [1] })
+  })
+})
+
+describe("An audit event in a line", () => {
+  it("says what changed, from which value to which", () => {
+    const before = { name: "a", policy: { rpm_limit: 60, models: ["gpt-5"], policy_version: 1 }, updated_at: "1" }
+    const after = { name: "a", policy: { rpm_limit: null, models: ["gpt-5"], policy_version: 2 }, updated_at: "2" }
+    assert.strictEqual(changesText(before, after), "rpm_limit 60 → none")
+    assert.strictEqual(
+      changesText({ a: 1, b: true, c: 1, d: 1 }, { a: 2, b: false, c: 2 }),
+      "a 1 → 2, b yes → no, and 2 more"
+    )
+    assert.strictEqual(changesText({ name: "a".repeat(500) }, { name: "" }), `name ${"a".repeat(40)}… → `)
+  })
+
+  it("says nothing of what was made, deleted, or only touched", () => {
+    assert.isUndefined(changesText(null, { a: 1 }))
+    assert.isUndefined(changesText({ a: 1 }, null))
+    assert.isUndefined(changesText({ updated_at: "1" }, { updated_at: "2" }))
   })
 })

@@ -1,5 +1,6 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { changesText } from "../../shared/policy/auditedFields.ts"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import type { Filter } from "../../shared/table/FilterBar.tsx"
 import { When } from "../../shared/words/When.tsx"
@@ -30,6 +31,12 @@ export const columns: ReadonlyArray<Column<AuditEvent>> = [
   { id: "at", header: "Time", main: true, width: 110, cell: ({ created_at }) => <When at={created_at} /> },
   { id: "actor", header: "By", main: true, cell: (event) => <ForeignText>{actorOf(event)}</ForeignText> },
   { id: "target", header: "Object", main: true, cell: (event) => <Target event={event} /> },
+  {
+    id: "changes",
+    header: "What changed",
+    main: true,
+    cell: ({ after, before }) => <ForeignText>{changesText(before, after) ?? "–"}</ForeignText>
+  },
   { id: "ip", header: "Address", cell: ({ ip }) => ip ?? "–" },
   { id: "user_agent", header: "User agent", hidden: true, cell: ({ user_agent }) => user_agent ?? "–" },
   { id: "request", header: "Request", hidden: true, cell: ({ request_id }) => <code>{request_id}</code> },

@@ -8,8 +8,8 @@ import { PathLink } from "../page/PathLink.tsx"
 import { type Column, DataTable } from "../table/DataTable.tsx"
 import { FieldDiff } from "../words/FieldDiff.tsx"
 import { When } from "../words/When.tsx"
+import { auditedFields } from "./auditedFields.ts"
 import styles from "./ChangeList.module.css"
-import { flatFields } from "./flatFields.ts"
 
 const path = "/admin-ui/admin/audit-events"
 type Event = ResponseOf<"GET", typeof path>[number]
@@ -22,12 +22,6 @@ interface Props {
 
 const liveTopics = ["configuration"] as const
 const mostTokens = 500
-
-/** These change with everything, and say nothing of what was done. */
-const uninteresting = ["updated_at", "policy.policy_version"]
-
-const fieldsOf = (json: unknown) =>
-  Object.fromEntries(Object.entries(flatFields(json)).filter(([name]) => !uninteresting.includes(name)))
 
 /** The audit events of one object, with what each changed. */
 export const ChangeList = ({ id, target }: Props) => {
@@ -62,7 +56,7 @@ export const ChangeList = ({ id, target }: Props) => {
           "made"
         ) : (
           <div className={styles.difference}>
-            <FieldDiff before={fieldsOf(before)} after={fieldsOf(after)} />
+            <FieldDiff before={auditedFields(before)} after={auditedFields(after)} />
           </div>
         )
     },
