@@ -1,33 +1,36 @@
-import { lazy, Suspense, useEffect } from "react"
+import { useEffect } from "react"
+import { laterFile, useLaterFile } from "./api/laterFile.ts"
 import { expectSession, readSession, useSession, wasSignedIn } from "./api/session.ts"
 import styles from "./Portal.module.css"
 
 /** The application is a file of its own, so that the sign-in page loads without it. */
-const loadApp = async () => {
+const appFile = laterFile(async () => {
   const app = await import("./App.tsx")
   // a page that cannot be loaded says so in the frame
   await app.loadPage().catch(() => {})
   return app
-}
-const App = lazy(loadApp)
-const SignIn = lazy(() => import("./sign-in/SignIn.tsx"))
+})
+const signInFile = laterFile(() => import("./sign-in/SignIn.tsx"))
 
 // a browser with a session loads the application while it asks who is signed in
-if (wasSignedIn()) void loadApp()
+if (wasSignedIn()) void appFile.load().catch(() => {})
 
 export const Portal = () => {
   const session = useSession()
+  const app = useLaterFile(appFile, session.state === "signed-in")
+  const signIn = useLaterFile(signInFile, session.state === "signed-out")
   useEffect(() => {
     if (session.state === "signed-in") expectSession(true)
     if (session.state === "signed-out") expectSession(false)
   }, [session.state])
-  if (session.state === "unknown") return <Waiting />
-  if (session.state === "unreachable") return <Unreachable message={session.message} />
-  return (
-    <Suspense fallback={<Waiting />}>
-      {session.state === "signed-in" ? <App who={session.who} /> : <SignIn ended={session.ended} />}
-    </Suspense>
-  )
+  if (session.state === "unreachable")
+    return <Unreachable message={session.message} onRetry={() => void readSession()} />
+  if (app.failure !== undefined || signIn.failure !== undefined)
+    return <Unreachable message="A part of the portal did not arrive." onRetry={() => window.location.reload()} />
+  if (session.state === "signed-in" && app.content !== undefined) return <app.content.default who={session.who} />
+  if (session.state === "signed-out" && signIn.content !== undefined)
+    return <signIn.content.default ended={session.ended} />
+  return <Waiting />
 }
 
 /** Says something only once it lasts: most waits are over before a person has read a word. */
@@ -37,11 +40,11 @@ const Waiting = () => (
   </output>
 )
 
-const Unreachable = ({ message }: { readonly message: string }) => (
+const Unreachable = ({ message, onRetry }: { readonly message: string; readonly onRetry: () => void }) => (
   <main className={styles.unreachable}>
     <h1>The server does not answer</h1>
     <p>{message}</p>
-    <button type="button" onClick={() => void readSession()}>
+    <button type="button" onClick={onRetry}>
       Try again
     </button>
   </main>

@@ -105,6 +105,21 @@ const frame = (portal: Portal) => {
     await page.waitForURL((url) => url.pathname === `/admin-ui/projects/${project.id}`)
   })
 
+  it("says where a part of it did not arrive, and gets it at the next try", async () => {
+    const { page, problems } = await portal.open("/")
+    problems.expect(/ERR_FAILED|This part of the page failed|dynamically imported module/)
+    await page.route(/assets\/TimeDrawing/, (route) => route.abort())
+    await page.reload()
+    await page.getByText("This part of the page failed").first().waitFor()
+    await page.unroute(/assets\/TimeDrawing/)
+    await page.route(/assets\/App-/, (route) => route.abort())
+    await page.reload()
+    await page.getByText("A part of the portal did not arrive.").waitFor()
+    await page.unroute(/assets\/App-/)
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.getByRole("heading", { name: "Home", level: 1 }).waitFor()
+  })
+
   it("keeps the range in the address, on every page", async () => {
     const { page } = await portal.open("/?range=7d")
     await page.getByRole("radiogroup", { name: "Range" }).getByText("1h", { exact: true }).click()

@@ -1,5 +1,6 @@
 import { Skeleton } from "@mantine/core"
-import { lazy, Suspense, useState } from "react"
+import { useState } from "react"
+import { laterFile, useLaterPart } from "../../api/laterFile.ts"
 import { Segments } from "../page/Segments.tsx"
 import { colorOf } from "./colors.ts"
 import styles from "./LiveChart.module.css"
@@ -7,11 +8,12 @@ import { peakSentence } from "./peak.ts"
 import type { LiveChartProps } from "./series.ts"
 import { TimeTable } from "./TimeTable.tsx"
 
-const Drawing = lazy(() => import("./LiveDrawing.tsx"))
+const drawing = laterFile(() => import("./LiveDrawing.tsx"))
 
 /** A dense chart that changes several times a second: a drawing on a canvas, the sentence, and the same as a table. */
 export const LiveChart = (props: LiveChartProps) => {
   const [view, setView] = useState("chart")
+  const Drawing = useLaterPart(drawing)?.default
   const { format, height = 90, label, points, series } = props
   return (
     <figure className={styles.chart} aria-label={label}>
@@ -29,10 +31,10 @@ export const LiveChart = (props: LiveChartProps) => {
       </figcaption>
       {view === "table" ? (
         <TimeTable {...props} kind="lines" />
+      ) : Drawing === undefined ? (
+        <Skeleton height={height} />
       ) : (
-        <Suspense fallback={<Skeleton height={height} />}>
-          <Drawing {...props} height={height} />
-        </Suspense>
+        <Drawing {...props} height={height} />
       )}
       {series.length > 1 && (
         <ul className={styles.legend}>

@@ -1,5 +1,6 @@
 import { Skeleton } from "@mantine/core"
-import { lazy, Suspense, useState } from "react"
+import { useState } from "react"
+import { laterFile, useLaterPart } from "../../api/laterFile.ts"
 import { Segments } from "../page/Segments.tsx"
 import { peakSentence } from "./peak.ts"
 import type { TimeChartProps } from "./series.ts"
@@ -7,11 +8,12 @@ import styles from "./TimeChart.module.css"
 import { TimeTable } from "./TimeTable.tsx"
 
 /** The library of charts is as large as all else that a page loads. It begins once the rest of the page is drawn. */
-const Drawing = lazy(() => import("./TimeDrawing.tsx"))
+const drawing = laterFile(() => import("./TimeDrawing.tsx"))
 
 /** Values over time: a drawing, the sentence that sums it up, and the same as a table. */
 export const TimeChart = (props: TimeChartProps) => {
   const [view, setView] = useState("chart")
+  const Drawing = useLaterPart(drawing)?.default
   const { format, height = 200, label, points, sentence, series } = props
   return (
     <figure className={styles.chart} aria-label={label}>
@@ -29,10 +31,10 @@ export const TimeChart = (props: TimeChartProps) => {
       </figcaption>
       {view === "table" ? (
         <TimeTable {...props} />
+      ) : Drawing === undefined ? (
+        <Skeleton height={height} />
       ) : (
-        <Suspense fallback={<Skeleton height={height} />}>
-          <Drawing {...props} height={height} />
-        </Suspense>
+        <Drawing {...props} height={height} />
       )}
     </figure>
   )

@@ -1,8 +1,8 @@
 import { Skeleton } from "@mantine/core"
-import { lazy, Suspense } from "react"
+import { laterFile, useLaterPart } from "../../api/laterFile.ts"
 
 /** What compares JSON arrives with the first difference that is shown. */
-const DiffTree = lazy(() => import("./DiffTree.tsx"))
+const diffTree = laterFile(() => import("./DiffTree.tsx"))
 
 interface Props {
   readonly before: unknown
@@ -12,8 +12,7 @@ interface Props {
 }
 
 /** The members that differ between two JSON values, with their place. */
-export const JsonDiff = (props: Props) => (
-  <Suspense fallback={<Skeleton height={60} />}>
-    <DiffTree {...props} />
-  </Suspense>
-)
+export const JsonDiff = (props: Props) => {
+  const DiffTree = useLaterPart(diffTree)?.default
+  return DiffTree === undefined ? <Skeleton height={60} /> : <DiffTree {...props} />
+}

@@ -1,10 +1,11 @@
 import { Input, Skeleton } from "@mantine/core"
-import { lazy, type ReactNode, Suspense, useId } from "react"
+import { type ReactNode, useId } from "react"
+import { laterFile, useLaterPart } from "../../api/laterFile.ts"
 import styles from "./JsonEditor.module.css"
 import type { JsonProblem } from "./problems.ts"
 
 /** The editor is a library of its own, which arrives with the first page that edits JSON. */
-const CodeMirror = lazy(() => import("./CodeMirror.tsx"))
+const codeMirror = laterFile(() => import("./CodeMirror.tsx"))
 
 interface Props {
   readonly label: string
@@ -23,12 +24,15 @@ interface Props {
 /** Edits JSON: colours, and mistakes at their place. Tab leaves it, as it leaves every field. */
 export const JsonEditor = ({ description, error, height = 200, label, onChange, problems = [], value }: Props) => {
   const id = useId()
+  const CodeMirror = useLaterPart(codeMirror)?.default
   return (
     <div className={styles.field}>
       <Input.Label id={`${id}label`}>{label}</Input.Label>
       {description !== undefined && <Input.Description id={`${id}about`}>{description}</Input.Description>}
       <div className={styles.editor} style={{ height }} data-invalid={error !== undefined || undefined}>
-        <Suspense fallback={<Skeleton height={height} />}>
+        {CodeMirror === undefined ? (
+          <Skeleton height={height} />
+        ) : (
           <CodeMirror
             labelledBy={`${id}label`}
             describedBy={`${description === undefined ? "" : `${id}about `}${error === undefined ? "" : `${id}error`}`}
@@ -36,7 +40,7 @@ export const JsonEditor = ({ description, error, height = 200, label, onChange, 
             onChange={onChange}
             problems={problems}
           />
-        </Suspense>
+        )}
       </div>
       {error !== undefined && <Input.Error id={`${id}error`}>{error}</Input.Error>}
     </div>
