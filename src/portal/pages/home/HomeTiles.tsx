@@ -1,6 +1,6 @@
 import { Sparkline } from "../../shared/charts/Sparkline.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
-import { countText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
+import { countText, decimalText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
 import { IdLink } from "../../shared/words/IdLink.tsx"
 import styles from "./Home.module.css"
 import { useLastHour, useOverhead, type useQueues, type useSpend } from "./useNumbers.ts"
@@ -81,7 +81,6 @@ export const HomeTiles = ({ queues, spend }: Props) => {
   )
 }
 
-const rateText = (rate: number): string =>
-  rate.toLocaleString("en-US", { maximumFractionDigits: rate < 1 ? 2 : rate < 100 ? 1 : 0 })
+const rateText = (rate: number): string => decimalText(rate, rate < 1 ? 2 : rate < 100 ? 1 : 0)
 
 const timeText = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : durationText(ms))

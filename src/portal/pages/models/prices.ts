@@ -1,4 +1,5 @@
 import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { decimalText } from "../../shared/words/format.ts"
 
 export type SeenModel = ResponseOf<"GET", "/admin-ui/admin/models">["models"][number]
 export type ModelPrice = ResponseOf<"GET", "/admin-ui/admin/model-prices">[number]
@@ -25,7 +26,6 @@ export const pricesOf = (price: Prices): Prices => ({
 export const pairText = ({ input_usd_per_million, output_usd_per_million }: Prices): string =>
   `${dollars(input_usd_per_million)} / ${dollars(output_usd_per_million)}`
 
-const dollars = (amount: number | null): string =>
-  amount === null ? "–" : `$${amount.toLocaleString("en-US", { maximumFractionDigits: 6 })}`
+const dollars = (amount: number | null): string => (amount === null ? "–" : `$${decimalText(amount, 6)}`)
 
 export const priceText = dollars

@@ -1,6 +1,7 @@
 import { call } from "../../api/control.ts"
 import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
 import type { ConfigurationSections } from "../../shared/words/CopyAs.tsx"
+import { decimalText } from "../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 
 export type Service = ResponseOf<"GET", "/admin-ui/admin/services/:name">
@@ -45,4 +46,4 @@ export const costText = ({
 }: Pick<Service, "cost_mode" | "estimated_cost_usd">): string =>
   cost_mode === "none"
     ? "none"
-    : `${cost_mode}${estimated_cost_usd === null ? "" : ` $${estimated_cost_usd.toLocaleString("en-US", { maximumFractionDigits: 9 })}`}`
+    : `${cost_mode}${estimated_cost_usd === null ? "" : ` $${decimalText(estimated_cost_usd, 9)}`}`

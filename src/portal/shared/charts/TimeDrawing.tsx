@@ -11,7 +11,7 @@ import {
   XAxis,
   YAxis
 } from "recharts"
-import { clockText } from "../words/format.ts"
+import { clockText, dayText, minuteText } from "../words/format.ts"
 import { colorOf } from "./colors.ts"
 import type { Series, TimeChartProps } from "./series.ts"
 import styles from "./TimeChart.module.css"
@@ -19,10 +19,7 @@ import styles from "./TimeChart.module.css"
 const dayMs = 86_400_000
 
 const tickText = (at: number, bucketMs: number): string =>
-  new Intl.DateTimeFormat(
-    "en-GB",
-    bucketMs >= dayMs ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit" }
-  ).format(at)
+  bucketMs >= dayMs ? dayText(new Date(at)) : minuteText(new Date(at))
 
 const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, points, series }: TimeChartProps) => {
   const isStill = useReducedMotion()

@@ -1,5 +1,6 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
+import { decimalText } from "../words/format.ts"
 
 type Described = ResponseOf<"GET", "/admin-ui/admin/policy/fields">
 export type PolicyField = Described["fields"][number]
@@ -65,7 +66,7 @@ export const changedValues = (before: PolicyValues, after: PolicyValues): Policy
 export const valueText = (value: unknown, unrestricted: unknown = null): string => {
   if (value === undefined || same(value, unrestricted)) return "not restricted"
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(String).join(", ")
-  if (typeof value === "number") return value.toLocaleString("en-US", { maximumFractionDigits: 6 })
+  if (typeof value === "number") return decimalText(value, 6)
   if (typeof value === "boolean") return value ? "yes" : "no"
   return typeof value === "string" ? value : JSON.stringify(value)
 }

@@ -1,4 +1,5 @@
 import { CodeBlock } from "./CodeBlock.tsx"
+import { countText } from "./format.ts"
 
 interface Props {
   readonly value: unknown
@@ -13,7 +14,7 @@ export const JsonView = ({ label, value }: Props) => {
   return (
     <>
       <CodeBlock text={text.slice(0, mostCharacters)} label={label} />
-      {text.length > mostCharacters && <p>The first {mostCharacters.toLocaleString("en-US")} characters are shown.</p>}
+      {text.length > mostCharacters && <p>The first {countText(mostCharacters)} characters are shown.</p>}
     </>
   )
 }

@@ -1,23 +1,23 @@
 /** Texts for numbers, money and times. Every page writes them alike. */
 
-/** Making a format takes much longer than using it, and a table has hundreds of numbers: each is made when it is needed first. */
+// The first `Intl` format of a page takes 10 ms to make, in the middle of its first paint, and most texts need none.
+
+/** `1,204.5`, with `most` digits after the point, and zeros at the end only up to `least` of them. */
+export const decimalText = (value: number, most: number, least = 0): string => {
+  const text = Math.abs(value).toFixed(most)
+  if (!/^\d+(\.\d+)?$/.test(text)) return String(value)
+  const [whole = "", digits = ""] = text.split(".")
+  const kept = digits.slice(0, least) + digits.slice(least).replace(/0+$/, "")
+  const size = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (kept === "" ? "" : `.${kept}`)
+  return value < 0 && /[1-9]/.test(size) ? `-${size}` : size
+}
+
 const once = <Made>(make: () => Made): (() => Made) => {
   let made: Made | undefined
   return () => {
     made ??= make()
     return made
   }
-}
-
-const made = new Map<string, Intl.NumberFormat>()
-
-const decimal = (most: number, least = 0): Intl.NumberFormat => {
-  const name = `${least} ${most}`
-  const known = made.get(name)
-  if (known !== undefined) return known
-  const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: least, maximumFractionDigits: most })
-  made.set(name, format)
-  return format
 }
 const compact = once(() => new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }))
 
@@ -26,14 +26,12 @@ export const moneyText = (dollars: number): string => {
   const size = Math.abs(dollars)
   if (size === 0) return "$0"
   const digits = size >= 1_000 ? 0 : size >= 0.1 ? 2 : size >= 0.001 ? 4 : 6
-  const text = decimal(digits, digits).format(size)
+  const text = decimalText(size, digits, digits)
   return `${dollars < 0 ? "−" : ""}$${text === "0.000000" ? "0.000001 or less" : text}`
 }
 
 /** `12,304`, or `1.2 M` where only the size matters. */
-export const countText = (count: number): string =>
-  // the first page has only such numbers while its data is on the way, and needs no format for them
-  Number.isInteger(count) && Math.abs(count) < 1_000 ? String(count) : decimal(0).format(count)
+export const countText = (count: number): string => decimalText(count, 0)
 
 /** `1 letter`, `2 letters`, `1,204 letters`. */
 export const countedText = (count: number, one: string, many = `${one}s`): string =>
@@ -42,13 +40,13 @@ export const countedText = (count: number, one: string, many = `${one}s`): strin
 export const shortCountText = (count: number): string => compact().format(count)
 
 export const percentText = (part: number, whole: number): string =>
-  whole === 0 ? "–" : `${decimal(1).format((part / whole) * 100)} %`
+  whole === 0 ? "–" : `${decimalText((part / whole) * 100, 1)} %`
 
 /** `340 µs`, `12 ms`, `1.4 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export const durationText = (ms: number): string => {
   if (ms < 1) return `${Math.round(ms * 1_000)} µs`
   if (ms < 1_000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${decimal(ms < 10_000 ? 1 : 0).format(ms / 1_000)} s`
+  if (ms < 60_000) return `${decimalText(ms / 1_000, ms < 10_000 ? 1 : 0)} s`
   const units = [
     ["d", 86_400_000],
     ["h", 3_600_000],
@@ -74,28 +72,37 @@ export const relativeText = (at: number, now: number): string => {
   return at < now ? `${coarse} ago` : `in ${coarse}`
 }
 
-const dayAndMinute = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } as const
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-const clocks = (zone: { readonly timeZone?: "UTC" }) => ({
-  thisYear: once(() => new Intl.DateTimeFormat("en-GB", { ...dayAndMinute, ...zone })),
-  otherYear: once(() => new Intl.DateTimeFormat("en-GB", { ...dayAndMinute, year: "numeric", ...zone }))
-})
-const [utcClocks, localClocks] = [clocks({ timeZone: "UTC" }), clocks({})]
-const exact = once(() => new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" }))
+/** A time whose parts are those of the local clock, or else of UTC. */
+const shifted = (at: Date, utc: boolean): Date => (utc ? at : new Date(at.getTime() - at.getTimezoneOffset() * 60_000))
 
-/** `26 Nov 14:03`, with the year if it is another one. */
+const two = (part: number): string => String(part).padStart(2, "0")
+const dayOf = (at: Date): string => `${at.getUTCDate()} ${months[at.getUTCMonth()]}`
+const minuteOf = (at: Date): string => `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}`
+
+/** `26 Nov, 14:03`, with the year if it is another one. */
 export const clockText = (at: Date, utc: boolean): string => {
-  const { otherYear, thisYear } = utc ? utcClocks : localClocks
-  return (at.getFullYear() === new Date().getFullYear() ? thisYear : otherYear)().format(at)
+  const [shown, now] = [shifted(at, utc), shifted(new Date(), utc)]
+  const isThisYear = shown.getUTCFullYear() === now.getUTCFullYear()
+  return `${dayOf(shown)}${isThisYear ? "" : ` ${shown.getUTCFullYear()}`}, ${minuteOf(shown)}`
 }
 
-const day = once(() => new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" }))
-
 /** `26 Nov`: a day of the records, which is one of UTC. */
-export const dayText = (at: Date): string => day().format(at)
+export const dayText = (at: Date): string => dayOf(at)
 
-/** The whole time, for hints and copies. */
-export const exactText = (at: Date, utc: boolean): string => (utc ? at.toISOString() : exact().format(at))
+/** `14:03`, by the local clock. */
+export const minuteText = (at: Date): string => minuteOf(shifted(at, false))
+
+/** `26 Nov 2026, 14:03:09 +01:00`: the whole time, for hints and copies. */
+export const exactText = (at: Date, utc: boolean): string => {
+  if (utc) return at.toISOString()
+  const shown = shifted(at, false)
+  const ahead = -at.getTimezoneOffset()
+  const [hours, minutes] = [Math.floor(Math.abs(ahead) / 60), Math.abs(ahead) % 60]
+  const zone = `${ahead < 0 ? "-" : "+"}${two(hours)}:${two(minutes)}`
+  return `${dayOf(shown)} ${shown.getUTCFullYear()}, ${minuteOf(shown)}:${two(shown.getUTCSeconds())} ${zone}`
+}
 
 export const bytesText = (bytes: number): string =>
   bytes < 1_024

@@ -1,3 +1,4 @@
+import { countText } from "../../../shared/words/format.ts"
 import type { Finding } from "./findings.ts"
 
 interface Observed {
@@ -93,7 +94,7 @@ export const ofQueues = (queues: ReadonlyArray<Queue>): ReadonlyArray<Finding> =
   queues.flatMap(({ dead, queue, state }): ReadonlyArray<Finding> => {
     const weight = badStates[state]
     const sentence = state === "no consumer" ? "has no consumer" : `is ${state}`
-    const letters = dead === 1 ? "1 dead letter" : `${(dead ?? 0).toLocaleString("en-US")} dead letters`
+    const letters = dead === 1 ? "1 dead letter" : `${countText(dead ?? 0)} dead letters`
     return [
       ...(weight === undefined ? [] : [{ id: `queue ${queue}`, weight, name: queue, sentence, path: "/tasks/board" }]),
       ...(dead === null || dead === 0

@@ -2,7 +2,7 @@ import { useNow } from "../../../address/useNow.ts"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
-import { relativeText } from "../../../shared/words/format.ts"
+import { countText, relativeText } from "../../../shared/words/format.ts"
 import { type Finding, ofAsked, ofKeys, ofLimits, sorted } from "./findings.ts"
 import { ofHealth, ofQueues, ofSystem, ofTraffic } from "./serverFindings.ts"
 import { useAuditFault } from "./useAuditFault.ts"
@@ -60,7 +60,7 @@ export const useFindings = () => {
       id: `unpriced ${model}`,
       weight: 2 as const,
       name: model,
-      sentence: `has no price, and ${summary.unpriced_request_count.toLocaleString("en-US")} requests in 30 days`,
+      sentence: `has no price, and ${countText(summary.unpriced_request_count)} requests in 30 days`,
       path: "/models"
     })),
     ...(failing > 0
@@ -68,7 +68,7 @@ export const useFindings = () => {
           {
             id: "guardrails",
             weight: 3 as const,
-            sentence: `A guardrail could not be asked for ${failing.toLocaleString("en-US")} requests of a day`,
+            sentence: `A guardrail could not be asked for ${countText(failing)} requests of a day`,
             path: "/requests",
             search: { error_code: "guardrail_unavailable" }
           }

@@ -5,6 +5,7 @@ import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
+import { clockText } from "../../../shared/words/format.ts"
 import { RaiseForm, type RaiseValues } from "../raise/RaiseForm.tsx"
 import { statePath } from "../state/limitStates.ts"
 import { type Asked, askedPath, nameOf } from "./asked.ts"
@@ -102,8 +103,8 @@ export const GrantDialog = ({ asked, onClose }: Props) => {
         after={{ [values.meter]: values.amount }}
       />
       <p>
-        For <ForeignText>{nameOf(asked)}</ForeignText>, until {values.until.toLocaleString("en-GB")}. Then the former
-        limit is back by itself.
+        For <ForeignText>{nameOf(asked)}</ForeignText>, until {clockText(values.until, false)}. Then the former limit is
+        back by itself.
       </p>
       {answer.trim() !== "" && (
         <p>

@@ -70,8 +70,8 @@ export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
       >
         <FieldDiff before={{ [values.meter]: before }} after={{ [values.meter]: values.amount }} />
         <p>
-          For {own[0]?.scope_name ?? "this key"}, until {values.until.toLocaleString("en-GB")}. Then the former limit is
-          back by itself. What was counted stays counted. Limits that layers share stay as they are.
+          For {own[0]?.scope_name ?? "this key"}, until {clockText(values.until, false)}. Then the former limit is back
+          by itself. What was counted stays counted. Limits that layers share stay as they are.
         </p>
         <p>
           Reason: <ForeignText>{values.reason}</ForeignText>

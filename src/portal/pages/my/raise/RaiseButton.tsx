@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { countText } from "../../../shared/words/format.ts"
 import { limitLabel, type MeterName, type OwnLimit } from "../common/limits.ts"
 
 const path = "/admin-ui/v1/me/raise-requests"
@@ -91,7 +92,7 @@ const RaiseDialog = ({ meter: known, onClose }: DialogProps) => {
       {chosen !== undefined && (
         <NumberInput
           label="How much would be enough?"
-          description={`It is ${chosen.limit.toLocaleString("en-US")} now.`}
+          description={`It is ${countText(chosen.limit)} now.`}
           value={amount}
           onChange={setAmount}
           min={0}

@@ -2,7 +2,7 @@ import type { FilterName } from "../../../shared/usage/fields.ts"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
-import { percentText } from "../../../shared/words/format.ts"
+import { countText, percentText } from "../../../shared/words/format.ts"
 import { IdLink } from "../../../shared/words/IdLink.tsx"
 import type { Bundle } from "./useRequest.ts"
 
@@ -53,7 +53,7 @@ export const RequestFacts = ({ bundle, row }: Props) => (
         "Cached input",
         row.cached_input_tokens === null
           ? null
-          : `${row.cached_input_tokens.toLocaleString("en-US")} (${percentText(row.cached_input_tokens, row.input_tokens ?? 0)})`
+          : `${countText(row.cached_input_tokens)} (${percentText(row.cached_input_tokens, row.input_tokens ?? 0)})`
       ],
       ["Cache writes", <Count key="writes" of={row.cache_write_tokens} />],
       ["Reasoning tokens", <Count key="reasoning" of={row.reasoning_tokens} />],

@@ -4,6 +4,7 @@ import { IconDownload } from "@tabler/icons-react"
 import { useRef, useState } from "react"
 import type { Task, TaskPage } from "../../../api/TaskTypes.ts"
 import { callTasks } from "../../../api/tasks.ts"
+import { countText } from "../../../shared/words/format.ts"
 import { saveText } from "../../../shared/words/saveText.ts"
 import styles from "./Bulk.module.css"
 import { csvOf } from "./taskCsv.ts"
@@ -36,8 +37,7 @@ export const ExportButton = ({ query }: Props) => {
         cursor = page.next_cursor ?? undefined
       } while (cursor !== undefined && found.length < mostRows)
       saveText("tasks.csv", "text/csv", csvOf(found))
-      const rest =
-        cursor === undefined ? "" : ` There are more: the file ends after ${mostRows.toLocaleString("en-US")}.`
+      const rest = cursor === undefined ? "" : ` There are more: the file ends after ${countText(mostRows)}.`
       notifications.show({ message: `${found.length} tasks are in the file.${rest}` })
     } catch (cause) {
       if (!stopper.signal.aborted)

@@ -6,7 +6,7 @@ import { Panel } from "../../../shared/page/Panel.tsx"
 import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
-import { durationText, percentText } from "../../../shared/words/format.ts"
+import { countText, durationText, percentText } from "../../../shared/words/format.ts"
 import styles from "./Breakdown.module.css"
 import { groupOf, isUnlabelled } from "./groups.ts"
 import type { Summary } from "./measures.ts"
@@ -65,7 +65,7 @@ const Sums = ({ sum, unpriced }: { readonly sum: Summary; readonly unpriced: Rea
   <Facts
     facts={[
       ["Requests", <Count key="requests" of={sum.request_count} />],
-      ["Failed", `${sum.failure_count.toLocaleString("en-US")} (${percentText(sum.failure_count, sum.request_count)})`],
+      ["Failed", `${countText(sum.failure_count)} (${percentText(sum.failure_count, sum.request_count)})`],
       ["Refused by policies", <Count key="denied" of={sum.policy_denial_count} />],
       ["Refused by rate limits", <Count key="limited" of={sum.rate_limit_denial_count} />],
       ["Refused by budgets", <Count key="budget" of={sum.budget_denial_count} />],
@@ -79,10 +79,10 @@ const Sums = ({ sum, unpriced }: { readonly sum: Summary; readonly unpriced: Rea
       ["Cached input", sum.cached_share === null ? null : percentText(sum.cached_share, 1)],
       ["Reasoning tokens", <Count key="reasoning" of={sum.reasoning_tokens} />],
       ["Average duration", sum.average_latency_ms === null ? null : durationText(sum.average_latency_ms)],
-      ["Fallbacks", `${sum.fallback_count.toLocaleString("en-US")} (${percentText(sum.fallback_rate, 1)})`],
+      ["Fallbacks", `${countText(sum.fallback_count)} (${percentText(sum.fallback_rate, 1)})`],
       [
         "Source of the tokens",
-        `${sum.reported_count.toLocaleString("en-US")} reported, ${sum.estimated_count.toLocaleString("en-US")} estimated, ${sum.status_only_count.toLocaleString("en-US")} without`
+        `${countText(sum.reported_count)} reported, ${countText(sum.estimated_count)} estimated, ${countText(sum.status_only_count)} without`
       ]
     ]}
   />

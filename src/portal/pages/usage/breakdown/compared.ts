@@ -1,4 +1,5 @@
 import { type Range, rangeOf } from "../../../address/range.ts"
+import { decimalText } from "../../../shared/words/format.ts"
 
 const dayMs = 86_400_000
 
@@ -32,6 +33,6 @@ export const changeText = (now: number, before: number | undefined): string => {
   if (before === undefined) return "–"
   if (before === 0) return now === 0 ? "–" : "new"
   const percent = ((now - before) / before) * 100
-  const text = Math.abs(percent).toLocaleString("en-US", { maximumFractionDigits: Math.abs(percent) < 10 ? 1 : 0 })
+  const text = decimalText(Math.abs(percent), Math.abs(percent) < 10 ? 1 : 0)
   return percent === 0 ? "0 %" : `${percent > 0 ? "+" : "−"}${text} %`
 }

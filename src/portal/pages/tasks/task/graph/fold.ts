@@ -1,6 +1,7 @@
 import type { ExecutionGraph, GraphEdge, GraphNode } from "../../../../api/TaskTypes.ts"
 import type { Drawn, DrawnEdge } from "../../../../shared/graph/drawn.ts"
 import { meaningOfTaskStatus } from "../../../../shared/tasks/meanings.ts"
+import { countText } from "../../../../shared/words/format.ts"
 import { foldRuns } from "./runs.ts"
 
 /** More children of one type are drawn as one node. */
@@ -133,11 +134,11 @@ const crowdOf = (children: ReadonlyArray<GraphNode>, nodes: ReadonlyArray<GraphN
   for (const { kind, label, task_id } of nodes)
     if (kind === "status_event" && task_id !== null) latest.set(task_id, label)
   const counts = Map.groupBy(children, ({ task_id }) => latest.get(task_id ?? "") ?? "without a status")
-  const words = [...counts].map(([status, { length }]) => `${length.toLocaleString("en-US")} ${status}`)
+  const words = [...counts].map(([status, { length }]) => `${countText(length)} ${status}`)
   const hasFailed = [...counts.keys()].some((status) => meaningOfTaskStatus(status) === "bad")
   return {
     id: "children",
-    title: `${children.length.toLocaleString("en-US")} children`,
+    title: `${countText(children.length)} children`,
     lines: words.slice(0, 5),
     meaning: hasFailed ? "bad" : "good",
     parts: []

@@ -1,4 +1,5 @@
 import type { Drawn, DrawnEdge } from "../../../../shared/graph/drawn.ts"
+import { countText } from "../../../../shared/words/format.ts"
 
 /** A longer run is drawn by its ends. */
 export const mostInRun = 12
@@ -46,7 +47,7 @@ export const foldRuns = ({ edges, nodes }: Graph): Graph => {
 
 const runOf = (middle: ReadonlyArray<Drawn>): Drawn => ({
   id: `run ${middle[0]?.id}`,
-  title: `${middle.length.toLocaleString("en-US")} more like these`,
+  title: `${countText(middle.length)} more like these`,
   lines: [`${middle[0]?.title} to ${middle.at(-1)?.title}`],
   meaning: middle[0]?.meaning ?? "idle",
   parts: middle.flatMap(({ id, parts }) => [id, ...parts])

@@ -3,7 +3,7 @@ import { useMemo } from "react"
 import type { ExecutionGraph } from "../../../../api/TaskTypes.ts"
 import { ForeignText } from "../../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../../shared/page/Empty.tsx"
-import { durationText } from "../../../../shared/words/format.ts"
+import { countText, durationText } from "../../../../shared/words/format.ts"
 import { StatusWord } from "../../../../shared/words/StatusWord.tsx"
 import type { Attempt } from "../../attempts/attempts.ts"
 import styles from "./Sequence.module.css"
@@ -61,7 +61,7 @@ export const SequenceTab = ({ attempts, graph, onSelect, selection }: Props) => 
       </table>
       {steps.length > mostSteps && (
         <p>
-          The first {mostSteps.toLocaleString("en-US")} of {steps.length} steps are shown.
+          The first {countText(mostSteps)} of {steps.length} steps are shown.
         </p>
       )}
     </div>

@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Group, Tooltip } from "@mantine/core"
 import { IconArrowLeft, IconArrowRight, IconMinus, IconPlus } from "@tabler/icons-react"
-import { durationText } from "../../../../shared/words/format.ts"
+import { countText, durationText } from "../../../../shared/words/format.ts"
 import styles from "./Timeline.module.css"
 import type { Window } from "./useWindow.ts"
 
@@ -15,7 +15,7 @@ interface Props {
 export const Controls = ({ attempts, failures, onFailure, window: { isWhole, pan, reset, span, zoom } }: Props) => (
   <div className={styles.controls}>
     <span>
-      {attempts.toLocaleString("en-US")} {attempts === 1 ? "attempt" : "attempts"}, {durationText(span.to - span.from)}
+      {countText(attempts)} {attempts === 1 ? "attempt" : "attempts"}, {durationText(span.to - span.from)}
       {isWhole ? " in all" : " shown"}
     </span>
     <Group gap={4}>
@@ -33,7 +33,7 @@ export const Controls = ({ attempts, failures, onFailure, window: { isWhole, pan
       </Button>
       <Tooltip label="f">
         <Button variant="default" onClick={onFailure} disabled={failures === 0}>
-          Next failure ({failures.toLocaleString("en-US")})
+          Next failure ({countText(failures)})
         </Button>
       </Tooltip>
     </Group>

@@ -2,7 +2,7 @@ import { UnstyledButton } from "@mantine/core"
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react"
 import { Link } from "@tanstack/react-router"
 import { ForeignText } from "../../../../shared/foreign/ForeignText.tsx"
-import { durationText } from "../../../../shared/words/format.ts"
+import { countText, durationText } from "../../../../shared/words/format.ts"
 import { outcomes } from "../../attempts/outcomes.ts"
 import type { Bar } from "./bars.ts"
 import type { TimelineRow } from "./rows.ts"
@@ -26,7 +26,7 @@ export const Row = ({ bars, labels, onSelect, onToggle, row, selection, top }: P
           {row.isOpen ? <IconChevronDown size={14} /> : <IconChevronRight size={14} />}
           <ForeignText>{row.label}</ForeignText>
           <span className={styles.detail}>
-            {row.tasks.toLocaleString("en-US")}: {row.detail}
+            {countText(row.tasks)}: {row.detail}
           </span>
         </UnstyledButton>
       ) : (

@@ -1,3 +1,4 @@
+import { countText } from "../../../../shared/words/format.ts"
 import { type Attempt, failures, type Outcome } from "../../attempts/attempts.ts"
 
 /** A row of the timeline: the attempts of one task, or those of all tasks of a type together. */
@@ -61,9 +62,7 @@ const groupRow = (
     id,
     kind: "group",
     label: type,
-    detail: [...ends]
-      .map(([outcome, { length }]) => `${length.toLocaleString("en-US")} ${groupWords[outcome]}`)
-      .join(", "),
+    detail: [...ends].map(([outcome, { length }]) => `${countText(length)} ${groupWords[outcome]}`).join(", "),
     attempts: tasks.flatMap(([, made]) => made).sort((one, other) => one.start - other.start),
     isOpen,
     tasks: tasks.length

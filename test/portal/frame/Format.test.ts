@@ -1,0 +1,74 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import {
+  clockText,
+  countText,
+  decimalText,
+  durationText,
+  exactText,
+  moneyText
+} from "../../../src/portal/shared/words/format.ts"
+
+describe("Numbers", () => {
+  it("are written as Intl writes them", () => {
+    fc.assert(
+      fc.property(fc.integer(), fc.nat(3), fc.nat(3), (thousandths, most, spare) => {
+        const least = Math.min(most, spare)
+        // a whole number of the last digit, so that nothing has to be rounded
+        const value = thousandths / 10 ** most
+        const written = new Intl.NumberFormat("en-US", { minimumFractionDigits: least, maximumFractionDigits: most })
+        assert.strictEqual(decimalText(value, most, least), written.format(value))
+      })
+    )
+  })
+
+  it("have the digits that they need", () => {
+    assert.deepStrictEqual([0, 999, 12_304, 1_000_000, -1_204].map(countText), [
+      "0",
+      "999",
+      "12,304",
+      "1,000,000",
+      "-1,204"
+    ])
+    assert.deepStrictEqual([0, 0.000042, 0.31, 1_204.4, -2.5, 0.0000001].map(moneyText), [
+      "$0",
+      "$0.000042",
+      "$0.31",
+      "$1,204",
+      "−$2.50",
+      "$0.000001 or less"
+    ])
+    assert.deepStrictEqual([0.34, 12.4, 1_440, 59_800, 200_000, 7_500_000, 273_600_000].map(durationText), [
+      "340 µs",
+      "12 ms",
+      "1.4 s",
+      "60 s",
+      "3 min 20 s",
+      "2 h 5 min",
+      "3 d 4 h"
+    ])
+    assert.deepStrictEqual(
+      [Number.NaN, Number.POSITIVE_INFINITY, 1e22].map((value) => decimalText(value, 1)),
+      ["NaN", "Infinity", "1e+22"]
+    )
+    assert.strictEqual(decimalText(-0.001, 1), "0")
+  })
+})
+
+describe("Times", () => {
+  it("are written with their year if it is another one", () => {
+    const year = new Date().getUTCFullYear()
+    assert.strictEqual(clockText(new Date(Date.UTC(year, 5, 6, 7, 8)), true), "6 Jun, 07:08")
+    assert.strictEqual(clockText(new Date(Date.UTC(2019, 8, 26, 14, 3)), true), "26 Sep 2019, 14:03")
+  })
+
+  it("by the local clock lie as far from UTC as they say", () => {
+    fc.assert(
+      fc.property(fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }), (at) => {
+        const [, day = "", time = "", zone = ""] = /^(.+), (\S+) (\S+)$/.exec(exactText(at, false)) ?? []
+        const whole = new Date(Math.floor(at.getTime() / 1_000) * 1_000)
+        assert.strictEqual(new Date(`${day} ${time} GMT${zone.replace(":", "")}`).getTime(), whole.getTime())
+      })
+    )
+  })
+})
