@@ -43,7 +43,9 @@ const match = (text: NormalText, start: number): number => {
       index++
       continue
     }
-    const isUsual = isSpaced || usualGroups.test(`${groups}${group}`)
+    // two groups with a dot between them are a decimal
+    const isDecimal = separator === dot && groups === "8 "
+    const isUsual = isSpaced || (!isDecimal && usualGroups.test(`${groups}${group}`))
     if (group > 0 && digits.length >= minDigits && isUsual && isCard(digits)) {
       const end = endOfCard(text, start, index, digits, separator !== undefined, windowEnd, isOpen)
       if (end === wait) return wait

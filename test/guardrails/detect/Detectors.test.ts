@@ -121,6 +121,12 @@ describe("ids and encodings", () => {
     )
   })
 
+  it("have no card in a decimal whose halves have eight digits", () => {
+    assert.deepStrictEqual(valuesIn(idDetectors, "49120528.07525076, 4912-0528-0752-5076"), [
+      "CARD 4912-0528-0752-5076"
+    ])
+  })
+
   it.each([
     "react@18.2.0 and react@18.2.0-beta.1",
     "2026-11-24T10:00:00.123456+0000 2026-11-24T10:00:00Z 20261124100000 2026-11-24-10-00-00",
