@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "react"
+import { useEffect, useRef, useSyncExternalStore } from "react"
 import { ApiError } from "./ApiError.ts"
 import { call } from "./control.ts"
 import type { ResponseOf } from "./Endpoints.ts"
@@ -23,9 +23,43 @@ const become = (next: Session): void => {
   for (const listener of listeners) listener()
 }
 
+// the request may have been sent with the cookie of a session that has another one's place by now
 whenSignedOut(() => {
-  if (session.state === "signed-in") become({ state: "signed-out", ended: true })
+  if (session.state === "signed-in") void readSession()
 })
+
+let holds = 0
+let heldSoFar = 0
+let waiting: ReadonlyArray<() => void> = []
+
+const hold = (): (() => void) => {
+  holds++
+  heldSoFar++
+  let isHeld = true
+  return () => {
+    if (!isHeld) return
+    isHeld = false
+    holds--
+    if (holds > 0) return
+    for (const go of waiting) go()
+    waiting = []
+  }
+}
+
+/** Keeps the page while a secret is shown that is stored nowhere, although the session ends with the secret before it. */
+export const useHeldSession = () => {
+  const release = useRef(() => {})
+  useEffect(() => () => release.current(), [])
+  return {
+    hold: () => {
+      release.current = hold()
+    },
+    release: () => release.current()
+  }
+}
+
+const notHeld = (): Promise<void> =>
+  holds === 0 ? Promise.resolve() : new Promise((go) => (waiting = [...waiting, go]))
 
 const subscribe = (listener: () => void) => {
   listeners.add(listener)
@@ -44,13 +78,25 @@ export const expectSession = (isExpected: boolean): void => {
 
 export const wasSignedIn = (): boolean => installation.session || localStorage.getItem(expected) !== null
 
+let reading: Promise<void> | undefined
+
 /** Asks the server who is signed in. A browser that has never had a session need not ask. */
-export const readSession = async (): Promise<void> => {
+export const readSession = (): Promise<void> => {
+  reading ??= read().finally(() => {
+    reading = undefined
+  })
+  return reading
+}
+
+const read = async (): Promise<void> => {
   if (!wasSignedIn()) return become({ state: "signed-out", ended: false })
+  await notHeld()
+  const begun = heldSoFar
   try {
     become({ state: "signed-in", who: await call("GET", "/admin-ui/session", {}) })
   } catch (cause) {
     if (cause instanceof ApiError && cause.status !== 0 && cause.status < 500) {
+      if (begun !== heldSoFar) return read()
       // a browser that had a session has lost it: to time, to a sign-out elsewhere, or to a server that forgot it
       become({ state: "signed-out", ended: localStorage.getItem(expected) !== null })
     } else become({ state: "unreachable", message: cause instanceof Error ? cause.message : "" })

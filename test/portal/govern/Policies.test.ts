@@ -80,6 +80,24 @@ describePortal("Projects and operators", (portal) => {
     await row.waitFor({ state: "hidden" })
   })
 
+  it("a new secret stays until it is stored, although the session has ended with the old one", async () => {
+    const token = await portal.tokenWith("operators:manage", "audit:read")
+    const { answer, page, problems } = await portal.open("/operators", { token, ownSession: true })
+    problems.expect(/^(?:401|503) (?:GET|POST) /)
+    // the browser cannot sign in with the new secret
+    const takeBack = await answer(/^\/admin-ui\/session$/, { status: 503 })
+    await page.getByRole("button", { name: "Rotate your own token" }).click()
+    await page.getByRole("button", { name: "Make a new secret" }).click()
+    await page.getByLabel("I stored it").waitFor()
+    await takeBack()
+    // whatever says that the session is over says it now
+    await page.evaluate(`fetch("/admin-ui/admin/keys")`)
+    assert.match(await page.getByRole("region", { name: "Secret" }).innerText(), /op_live_/)
+    await page.getByLabel("I stored it").click()
+    await page.getByRole("button", { name: "Done" }).click()
+    await page.getByLabel("Operator token or gateway key").waitFor()
+  })
+
   it("the own token is rotated without being signed out, and a browser is signed out by its session", async () => {
     const token = await portal.tokenWith("operators:manage", "usage:read")
     const { page } = await portal.open("/operators", { token, ownSession: true })

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
-import { signIn } from "../../api/session.ts"
+import { signIn, useHeldSession } from "../../api/session.ts"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { SecretOnce } from "../../shared/dialogs/SecretOnce.tsx"
 import { staleAfterTokens, type Token } from "./operator.ts"
@@ -20,12 +20,16 @@ interface Props {
  */
 export const RotateToken = ({ of: token, onClose }: Props) => {
   const client = useQueryClient()
+  const session = useHeldSession()
   const rotate = useMutation<ResponseOf<"POST", typeof rotatePath>, ApiError>({
     mutationFn: async () => {
+      if (token.is_caller) session.hold()
       const minted = await call("POST", rotatePath, { params: { id: token.id } })
-      if (token.is_caller) await signIn(minted.raw_token)
+      // where that fails, the person signs in with the stored secret
+      if (token.is_caller) await signIn(minted.raw_token).catch(() => {})
       return minted
     },
+    onError: session.release,
     gcTime: 0
   })
   const secret = rotate.data?.raw_token
@@ -36,6 +40,7 @@ export const RotateToken = ({ of: token, onClose }: Props) => {
         secret={secret}
         onStored={() => {
           rotate.reset()
+          session.release()
           onClose()
           for (const path of staleAfterTokens) void client.invalidateQueries({ queryKey: [path] })
         }}

@@ -3,7 +3,7 @@ import { onlineManager, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
 import { ApiError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
-import { signIn } from "../../../api/session.ts"
+import { signIn, useHeldSession } from "../../../api/session.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { SecretOnce } from "../../../shared/dialogs/SecretOnce.tsx"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
@@ -27,12 +27,20 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
   const [grace, setGrace] = useState<number>(graces[0].seconds)
   const [secret, setSecret] = useState<string>()
 
+  const session = useHeldSession()
+
   useEffect(() => () => onlineManager.setOnline(true), [])
+
+  const letGo = () => {
+    onlineManager.setOnline(true)
+    session.release()
+  }
 
   const rotate = async () => {
     setBusy(true)
     setError(null)
     onlineManager.setOnline(false)
+    session.hold()
     try {
       await client.cancelQueries()
       const { raw_key } = await call("POST", "/admin-ui/v1/me/rotate", { body: { grace_seconds: grace } })
@@ -41,7 +49,7 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
       // where that fails, the person signs in with the stored secret
       await signIn(raw_key).catch(() => {})
     } catch (cause) {
-      onlineManager.setOnline(true)
+      letGo()
       if (!(cause instanceof ApiError)) throw cause
       setError(cause)
     } finally {
@@ -51,7 +59,7 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
 
   const finish = () => {
     setSecret(undefined)
-    onlineManager.setOnline(true)
+    letGo()
     void client.invalidateQueries()
   }
   return (
