@@ -57,7 +57,17 @@ describePortal(
       const { page } = await openGraph(portal, "&at=stage:50:50")
       await isInView(page, "stage 50, part 50")
       await stage(page, "stage 50, part 51").click()
-      await eventuallyTrue(() => Promise.resolve(page.url().includes("stage")))
+      await page.waitForURL((url) => url.searchParams.get("at") === "stage:50:51")
+    })
+
+    it("is moved with the arrow keys, also once the node with the focus is out of view", async () => {
+      const { page } = await openGraph(portal)
+      await isInView(page, "stage 0, part 0")
+      await stage(page, "w").first().focus()
+      for (let n = 0; n < 24; n++) await page.keyboard.press("ArrowRight")
+      await stage(page, "stage 2, part 20").waitFor()
+      for (let n = 0; n < 24; n++) await page.keyboard.press("ArrowLeft")
+      await isInView(page, "stage 0, part 0")
     })
 
     it("can be read on a phone", async () => {

@@ -146,6 +146,10 @@ describe("the graph", () => {
     assert.isAtMost(ids.length, 300)
   })
 
+  it("without a node begins anywhere", () => {
+    assert.deepStrictEqual(firstViewport(new Map(), screen, undefined), { x: 0, y: 0, zoom: 1 })
+  })
+
   it("draws of a node with thousands of edges those that do not lead away", () => {
     const ids = Array.from({ length: 10_000 }, (_, n) => `part ${n}`)
     const star = {
@@ -158,6 +162,9 @@ describe("the graph", () => {
       nearHub.nodes.map(({ id }) => id),
       "hub"
     )
+    const near = new Set(nearHub.nodes.map(({ id }) => id))
+    assert.isTrue(nearHub.edges.every(({ source, target }) => near.has(source) && near.has(target)))
+    assert.isAtLeast(nearHub.edges.length, 5)
     assert.isAtMost(nearHub.edges.length, 200)
     const far = partIn(areaOf(firstViewport(places, screen, "part 9000"), screen), places, star)
     assert.include(

@@ -3,6 +3,7 @@ import { useMemo } from "react"
 import { useTasksApi } from "../../api/queries.ts"
 import type { QueueView, TopologyView } from "../../api/TaskTypes.ts"
 import { FlowChart } from "../../shared/graph/FlowChart.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { mapNodes } from "./mapNodes.ts"
 
@@ -16,7 +17,16 @@ export const MapPanel = ({ queues }: { readonly queues: ReadonlyArray<QueueView>
     [data, queues]
   )
   return (
-    <Panel query={topology} height={520} flush>
+    <Panel
+      query={topology}
+      height={520}
+      flush
+      empty={
+        nodes.length === 0 ? (
+          <Empty>No topology is declared yet. A worker or a publisher declares its own.</Empty>
+        ) : undefined
+      }
+    >
       <FlowChart
         label="Map of exchanges, queues and stages"
         nodes={nodes}

@@ -6,7 +6,7 @@ import styles from "./Flow.module.css"
 /** The library of graphs arrives with the first graph. */
 const drawing = laterFile(() => import("./FlowDrawing.tsx"))
 
-/** Nodes and edges from the left to the right. They are moved and zoomed, and reached with the keyboard. */
+/** Nodes and edges from the left to the right. Its arrow keys move it, and Tab goes from node to node. */
 export const FlowChart = (props: FlowProps) => {
   const Drawing = useLaterPart(drawing)?.default
   return (

@@ -11,12 +11,14 @@ import {
   ReactFlow,
   ReactFlowProvider,
   type ReactFlowState,
+  useReactFlow,
   useStore,
   useStoreApi
 } from "@xyflow/react"
 import { ForeignText } from "../foreign/ForeignText.tsx"
+import { shownText } from "../foreign/marks.ts"
 import "@xyflow/react/dist/style.css"
-import { useMemo } from "react"
+import { type KeyboardEvent, useEffect, useMemo } from "react"
 import { type Area, areaOf, firstViewport, isWithin, partIn, widened } from "./area.ts"
 import type { Drawn, DrawnEdge, FlowProps } from "./drawn.ts"
 import styles from "./Flow.module.css"
@@ -25,6 +27,15 @@ import { type Places, placesOf, size } from "./layout.ts"
 /** Of a larger graph only what is in view is given to the library, which looks at all of its nodes at every move. */
 const mostAtOnce = 300
 const leastZoom = { small: 0.02, large: 0.4 }
+
+/** Where the arrow keys go, to the right and down. */
+const directions: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1]
+}
+const stepPixels = 120
 
 type StepNode = Node<{ readonly drawn: Drawn }, "step">
 
@@ -40,6 +51,20 @@ const Flow = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
   const isLarge = nodes.length > mostAtOnce
   const { area } = useStore(inView, isStillDrawn)
   const store = useStoreApi()
+  const { getViewport, setViewport, zoomTo } = useReactFlow()
+  // a graph that grows while it is watched may be shown smaller than a large one can be
+  useEffect(() => {
+    if (isLarge && getViewport().zoom < leastZoom.large) void zoomTo(leastZoom.large)
+  }, [isLarge, getViewport, zoomTo])
+  const move = (event: KeyboardEvent<HTMLDivElement>) => {
+    const [right, down] = directions[event.key] ?? [0, 0]
+    if (right === 0 && down === 0) return
+    event.preventDefault()
+    // the node that has the focus may go out of view, and the focus would be lost with it
+    event.currentTarget.focus()
+    const { x, y, zoom } = getViewport()
+    void setViewport({ x: x - right * stepPixels, y: y - down * stepPixels, zoom })
+  }
   const part = useMemo(
     () => (isLarge ? partIn(area, places, { nodes, edges }) : { nodes, edges }),
     [isLarge, area, places, nodes, edges]
@@ -57,10 +82,12 @@ const Flow = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
         // Enter and Space on a node
         for (const change of changes) if (change.type === "select" && change.selected) onSelect(change.id)
       }}
-      onInit={({ setViewport }) => {
+      onInit={() => {
         const chosen = nodes.find((drawn) => isChosen(drawn, selection))?.id
         void setViewport(firstViewport(places, store.getState(), chosen))
       }}
+      onKeyDown={move}
+      tabIndex={0}
       minZoom={isLarge ? leastZoom.large : leastZoom.small}
       nodesDraggable={false}
       nodesConnectable={false}
@@ -105,7 +132,7 @@ const stepOf = (drawn: Drawn, places: Places, selection: string | undefined): St
   ...size,
   handles,
   selected: isChosen(drawn, selection),
-  ariaLabel: [drawn.title, ...drawn.lines].join(", ")
+  ariaLabel: shownText([drawn.title, ...drawn.lines].join(", "))
 })
 
 const lineOf = ({ id, isDashed, label, source, target }: DrawnEdge): Edge => ({
@@ -113,7 +140,7 @@ const lineOf = ({ id, isDashed, label, source, target }: DrawnEdge): Edge => ({
   source,
   target,
   focusable: false,
-  ...(label !== "" && { label }),
+  ...(label !== "" && { label: shownText(label) }),
   ...(isDashed && { className: styles.dashed ?? "" })
 })
 

@@ -33,8 +33,8 @@ export const isWithin = (inner: Area, outer: Area): boolean =>
 
 /** The area with a margin, so that a short move shows nothing that is not drawn yet. */
 export const widened = ({ bottom, left, right, top }: Area): Area => {
-  const [across, along] = [(right - left) / 3, (bottom - top) / 3]
-  return { left: left - across, top: top - along, right: right + across, bottom: bottom + along }
+  const [horizontal, vertical] = [(right - left) / 3, (bottom - top) / 3]
+  return { left: left - horizontal, top: top - vertical, right: right + horizontal, bottom: bottom + vertical }
 }
 
 const boundsOf = (places: Places): Area => {
@@ -55,6 +55,7 @@ const padding = 24
 
 /** Begins with all of the drawing if it can be read then, and else with the chosen node, or with where it begins. */
 export const firstViewport = (places: Places, screen: Screen, chosen: string | undefined): Viewport => {
+  if (places.size === 0) return { x: 0, y: 0, zoom: 1 }
   const { bottom, left, right, top } = boundsOf(places)
   const [wide, high] = [right - left, bottom - top]
   const fitting = Math.min((screen.width - 2 * padding) / wide, (screen.height - 2 * padding) / high, 1)

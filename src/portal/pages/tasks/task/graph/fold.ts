@@ -141,6 +141,6 @@ const crowdOf = (children: ReadonlyArray<GraphNode>, nodes: ReadonlyArray<GraphN
     title: `${countText(children.length)} children`,
     lines: words.slice(0, 5),
     meaning: hasFailed ? "bad" : "good",
-    parts: []
+    parts: children.map(({ id }) => id)
   }
 }
