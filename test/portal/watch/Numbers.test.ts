@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofKeys, ofLimits, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
-import { ofQueues, ofSystem, ofTraffic } from "../../../src/portal/pages/home/attention/serverFindings.ts"
+import { ofLetters, ofQueues, ofSystem, ofTraffic } from "../../../src/portal/pages/home/attention/serverFindings.ts"
 import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
 import { filled } from "../../../src/portal/shared/usage/buckets.ts"
@@ -131,9 +131,12 @@ describe("what needs attention", () => {
       ...ofKeys([key, { ...key, id: "later", expires_at: "2027-01-01T00:00:00Z" }], now, at),
       ...ofLimits([limit(1), forecast, limit(1, "rpm_limit"), limit(0.2)], at),
       ...ofQueues([
-        { queue: "a", state: "no consumer", dead: null },
-        { queue: "b", state: "well", dead: 0 },
-        { queue: "c", state: "well", dead: 8 }
+        { queue: "a", state: "no consumer" },
+        { queue: "b", state: "well" }
+      ]),
+      ...ofLetters([
+        { queue_name: "b.dlq", open_count: 0 },
+        { queue_name: "c.dlq", open_count: 8 }
       ])
     ])
     assert.deepStrictEqual(
@@ -143,7 +146,7 @@ describe("what needs attention", () => {
         [3, "has no consumer"],
         [2, "expires 2026-11-28"],
         [2, "will have used up daily_budget_usd 2026-11-26"],
-        [2, "has 8 dead letters: tasks that have failed for good"]
+        [2, "has 8 open dead letters: tasks that have failed for good"]
       ]
     )
   })

@@ -58,15 +58,21 @@ export const HomeTiles = ({ queues, spend }: Props) => {
         detail={
           spend.query.isPending
             ? undefined
-            : `${moneyText(spend.month)} this month, about ${moneyText(spend.projected)} by its end`
+            : `${moneyText(spend.yesterday)} in all of yesterday; ${moneyText(spend.month)} this month, about ${moneyText(spend.projected)} by its end`
         }
       />
       {queues.isThere && (
         <>
           <Tile
             label="Dead letters"
-            value={queues.query.isPending ? undefined : <IdLink path="/dead-letters">{countText(queues.dead)}</IdLink>}
-            detail="in all queues"
+            value={
+              queues.letters.isPending ? undefined : (
+                <IdLink path="/dead-letters">
+                  {queues.openLetters === undefined ? unknown : countText(queues.openLetters)}
+                </IdLink>
+              )
+            }
+            detail="open, in all queues"
           />
           <Tile
             label="Tasks"

@@ -2,6 +2,7 @@ import { useMemo } from "react"
 import { useNow } from "../../address/useNow.ts"
 import { useApi, useTasksApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import type { DeadLetterQueues } from "../../api/TaskTypes.ts"
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -65,15 +66,25 @@ export const useSpend = () => {
     }
   })
   return useMemo(() => {
-    let [ofToday, ofMonth, requests] = [0, 0, 0]
+    let [ofToday, ofYesterday, ofMonth, requests] = [0, 0, 0, 0]
     for (const { bucket, summary } of found.data ?? []) {
       const at = Date.parse(bucket)
       requests += summary.request_count
       if (at >= today) ofToday += summary.estimated_cost_usd
+      else if (at >= today - dayMs) ofYesterday += summary.estimated_cost_usd
       if (at >= month) ofMonth += summary.estimated_cost_usd
     }
     const projected = (ofMonth * (monthEnd - month)) / Math.max(hourMs, now - month)
-    return { query: found, from, until: today + dayMs, today: ofToday, month: ofMonth, projected, requests }
+    return {
+      query: found,
+      from,
+      until: today + dayMs,
+      today: ofToday,
+      yesterday: ofYesterday,
+      month: ofMonth,
+      projected,
+      requests
+    }
   }, [found, from, today, month, monthEnd, now])
 }
 
@@ -83,7 +94,6 @@ export interface BoardQueue {
   readonly ready: number | null
   readonly in_work: number
   readonly waiting_for_retry: number | null
-  readonly dead: number | null
 }
 
 const boardRefreshMs = 15_000
@@ -96,6 +106,7 @@ export const useQueues = () => {
     {},
     { enabled: maySee, refreshMs: boardRefreshMs }
   )
+  const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { enabled: maySee, refreshMs: boardRefreshMs })
   const queues = found.data?.queues ?? []
   const sum = (of: (queue: BoardQueue) => number | null) => queues.reduce((total, queue) => total + (of(queue) ?? 0), 0)
   return {
@@ -103,7 +114,9 @@ export const useQueues = () => {
     // without tasks there is nothing to show, and nothing to complain of
     isThere: maySee && found.error?.status !== 404,
     queues,
-    dead: sum(({ dead }) => dead),
+    /** Dead letters that wait for somebody. */
+    letters,
+    openLetters: letters.data?.queues.reduce((total, { open_count }) => total + open_count, 0),
     running: sum(({ in_work }) => in_work),
     waiting: sum(({ ready }) => ready) + sum(({ waiting_for_retry }) => waiting_for_retry)
   }

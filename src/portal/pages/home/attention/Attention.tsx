@@ -65,9 +65,9 @@ const Row = ({ finding: { name, path, search, sentence, weight } }: { readonly f
       <Link to={path} {...(search !== undefined && { search })}>
         {name !== undefined && (
           <>
-            <ForeignText>
-              <strong>{name}</strong>
-            </ForeignText>{" "}
+            <strong>
+              <ForeignText>{name}</ForeignText>
+            </strong>{" "}
           </>
         )}
         {sentence}

@@ -1,4 +1,4 @@
-import { countText } from "../../../shared/words/format.ts"
+import { countedText } from "../../../shared/words/format.ts"
 import type { Finding } from "./findings.ts"
 
 interface Observed {
@@ -78,7 +78,6 @@ export const ofHealth = (states: ReadonlyArray<Health>, at: (iso: string) => str
 interface Queue {
   readonly queue: string
   readonly state: string
-  readonly dead: number | null
 }
 
 /** States of queues in which nothing gets done without a person. */
@@ -91,25 +90,25 @@ const badStates: Readonly<Record<string, 1 | 2 | 3>> = {
 }
 
 export const ofQueues = (queues: ReadonlyArray<Queue>): ReadonlyArray<Finding> =>
-  queues.flatMap(({ dead, queue, state }): ReadonlyArray<Finding> => {
+  queues.flatMap(({ queue, state }): ReadonlyArray<Finding> => {
     const weight = badStates[state]
     const sentence = state === "no consumer" ? "has no consumer" : `is ${state}`
-    const letters = dead === 1 ? "1 dead letter" : `${countText(dead ?? 0)} dead letters`
-    return [
-      ...(weight === undefined ? [] : [{ id: `queue ${queue}`, weight, name: queue, sentence, path: "/tasks/board" }]),
-      ...(dead === null || dead === 0
-        ? []
-        : [
-            {
-              id: `dead ${queue}`,
-              weight: 2 as const,
-              name: queue,
-              sentence: `has ${letters}: tasks that have failed for good`,
-              path: "/dead-letters"
-            }
-          ])
-    ]
+    return weight === undefined ? [] : [{ id: `queue ${queue}`, weight, name: queue, sentence, path: "/tasks/board" }]
   })
+
+/** Letters that wait for somebody. A queue keeps the messages of those that were replayed, too. */
+export const ofLetters = (
+  queues: ReadonlyArray<{ readonly queue_name: string; readonly open_count: number }>
+): ReadonlyArray<Finding> =>
+  queues
+    .filter(({ open_count }) => open_count > 0)
+    .map(({ open_count, queue_name }) => ({
+      id: `dead ${queue_name}`,
+      weight: 2,
+      name: queue_name,
+      sentence: `has ${countedText(open_count, "open dead letter")}: tasks that have failed for good`,
+      path: "/dead-letters"
+    }))
 
 interface System {
   readonly checks: Readonly<Record<string, string>>

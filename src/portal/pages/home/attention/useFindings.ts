@@ -2,9 +2,10 @@ import { useNow } from "../../../address/useNow.ts"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import type { DeadLetterQueues } from "../../../api/TaskTypes.ts"
 import { countText, relativeText } from "../../../shared/words/format.ts"
 import { type Finding, ofAsked, ofKeys, ofLimits, sorted } from "./findings.ts"
-import { ofHealth, ofQueues, ofSystem, ofTraffic } from "./serverFindings.ts"
+import { ofHealth, ofLetters, ofQueues, ofSystem, ofTraffic } from "./serverFindings.ts"
 import { useAuditFault } from "./useAuditFault.ts"
 
 const minuteMs = 60_000
@@ -22,7 +23,7 @@ interface Counts {
 }
 
 interface Queues {
-  readonly queues: ReadonlyArray<{ readonly queue: string; readonly state: string; readonly dead: number | null }>
+  readonly queues: ReadonlyArray<{ readonly queue: string; readonly state: string }>
 }
 
 /** Looks for what needs a person: each kind with one call, and what cannot be looked at is named. */
@@ -44,6 +45,7 @@ export const useFindings = () => {
   const traffic = useApi("/admin-ui/admin/provider-health", {})
   const health = useApi("/admin-ui/admin/provider-health/state", {}, often)
   const queues = useTasksApi<Queues>("/queues", {}, { ...often, enabled: mayTasks })
+  const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { ...often, enabled: mayTasks })
   const counts = useTasksApi<Counts>("/tasks/counts", { since: "15m" }, { ...often, enabled: mayTasks })
   const asked = useApi("/admin-ui/admin/limits/raise-requests", { query: { state: "open", limit: 20 } }, often)
   const system = useApi("/admin-ui/admin/system", {}, often)
@@ -77,6 +79,7 @@ export const useFindings = () => {
     ...ofTraffic(traffic.data ?? []),
     ...ofHealth(health.data ?? [], at),
     ...ofQueues(queues.data?.queues ?? []),
+    ...ofLetters(letters.data?.queues ?? []),
     ...(index !== undefined && (!index.caught_up || index.failure !== null)
       ? [
           {
@@ -98,6 +101,7 @@ export const useFindings = () => {
     ["traffic", traffic],
     ["health of upstreams", health],
     ["queues", { ...queues, error: withoutTasks(queues.error), isEnabled: mayTasks }],
+    ["dead letters", { ...letters, error: withoutTasks(letters.error), isEnabled: mayTasks }],
     ["the index of tasks", { ...counts, error: withoutTasks(counts.error), isEnabled: mayTasks }],
     ["what holders ask for", asked],
     ["the servers", system],
@@ -108,7 +112,7 @@ export const useFindings = () => {
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
-      for (const query of [limits, keys, models, guardrails, traffic, health, queues, counts, asked, system]) {
+      for (const query of [limits, keys, models, guardrails, traffic, health, queues, letters, counts, asked, system]) {
         if (query.error !== null) void query.refetch()
       }
     }
