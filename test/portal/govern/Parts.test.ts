@@ -3,7 +3,7 @@ import { runBulk } from "../../../src/portal/pages/keys/bulk/runBulk.ts"
 import { secretsFile } from "../../../src/portal/pages/keys/bulk/secretsFile.ts"
 import { bodyOf, draftFor, stepOfField } from "../../../src/portal/pages/keys/wizard/draft.ts"
 import { readCurl } from "../../../src/portal/pages/policies/simulate/curl.ts"
-import { changesText } from "../../../src/portal/shared/policy/auditedFields.ts"
+import { changesOf } from "../../../src/portal/shared/policy/auditedFields.ts"
 import { changedValues, fieldText, groupsOf, restrictingOf } from "../../../src/portal/shared/policy/fields.ts"
 import { flatFields } from "../../../src/portal/shared/policy/flatFields.ts"
 import { csvOf } from "../../../src/portal/shared/table/rowsCsv.ts"
@@ -158,17 +158,43 @@ describe("An audit event in a line", () => {
   it("says what changed, from which value to which", () => {
     const before = { name: "a", policy: { rpm_limit: 60, models: ["gpt-5"], policy_version: 1 }, updated_at: "1" }
     const after = { name: "a", policy: { rpm_limit: null, models: ["gpt-5"], policy_version: 2 }, updated_at: "2" }
-    assert.strictEqual(changesText(before, after), "rpm_limit 60 → none")
-    assert.strictEqual(
-      changesText({ a: 1, b: true, c: 1, d: 1 }, { a: 2, b: false, c: 2 }),
-      "a 1 → 2, b yes → no, and 2 more"
+    assert.deepStrictEqual(changesOf(before, after), {
+      told: [{ name: "rpm_limit", before: "60", after: "not set" }],
+      others: 0
+    })
+    assert.deepStrictEqual(changesOf({ a: 1, b: true, c: 1, d: 1 }, { a: 2, b: false, c: 2 }), {
+      told: [
+        { name: "a", before: "1", after: "2" },
+        { name: "b", before: "yes", after: "no" }
+      ],
+      others: 2
+    })
+  })
+
+  it("tells a list that allows nothing from none, counts objects, and cuts what is long", () => {
+    const [none] = changesOf({ models: null }, { models: [] }).told
+    assert.deepStrictEqual([none?.before, none?.after], ["not set", "none"])
+    const [rules] = changesOf({ rules: [{ a: 1 }] }, { rules: [{ a: 1 }, { b: 2 }] }).told
+    assert.deepStrictEqual([rules?.before, rules?.after], ["1 entry", "2 entries"])
+    const [long] = changesOf({ name: "👩".repeat(500) }, { name: "" }).told
+    assert.deepStrictEqual([long?.before, long?.after], [`${"👩".repeat(40)}…`, "empty"])
+  })
+
+  it("names the place of fields with the same name", () => {
+    const { told } = changesOf(
+      { policy: { rpm_limit: 1 }, shared: { rpm_limit: 1 } },
+      { policy: { rpm_limit: 2 }, shared: { rpm_limit: 2 } }
     )
-    assert.strictEqual(changesText({ name: "a".repeat(500) }, { name: "" }), `name ${"a".repeat(40)}… → `)
+    assert.deepStrictEqual(
+      told.map(({ name }) => name),
+      ["policy.rpm_limit", "shared.rpm_limit"]
+    )
   })
 
   it("says nothing of what was made, deleted, or only touched", () => {
-    assert.isUndefined(changesText(null, { a: 1 }))
-    assert.isUndefined(changesText({ a: 1 }, null))
-    assert.isUndefined(changesText({ updated_at: "1" }, { updated_at: "2" }))
+    const nothing = { told: [], others: 0 }
+    assert.deepStrictEqual(changesOf(null, { a: 1 }), nothing)
+    assert.deepStrictEqual(changesOf({ a: 1 }, null), nothing)
+    assert.deepStrictEqual(changesOf({ updated_at: "1" }, { updated_at: "2", granted: null }), nothing)
   })
 })

@@ -29,11 +29,16 @@ export const AuditEventView = ({ sequence }: { readonly sequence: string }) => {
             facts={[
               ["Action", <code key="action">{event.action}</code>],
               ["Object", <Target key="target" event={event} />],
-              ["Its id", <code key="id">{event.target_id}</code>],
+              [
+                "Its id",
+                <code key="id">
+                  <ForeignText>{event.target_id}</ForeignText>
+                </code>
+              ],
               ["By", <ForeignText key="by">{actorOf(event)}</ForeignText>],
               ["Time", <When key="at" at={event.created_at} />],
               ["Address", event.ip],
-              ["User agent", event.user_agent],
+              ["User agent", event.user_agent && <ForeignText key="agent">{event.user_agent}</ForeignText>],
               ["Request", <Copied key="request" text={event.request_id} />]
             ]}
           />

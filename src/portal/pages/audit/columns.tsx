@@ -1,9 +1,9 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
-import { changesText } from "../../shared/policy/auditedFields.ts"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import type { Filter } from "../../shared/table/FilterBar.tsx"
 import { When } from "../../shared/words/When.tsx"
+import { Changes } from "./Changes.tsx"
 import { type AuditEvent, actorOf } from "./event.ts"
 import { Target } from "./Target.tsx"
 
@@ -35,10 +35,15 @@ export const columns: ReadonlyArray<Column<AuditEvent>> = [
     id: "changes",
     header: "What changed",
     main: true,
-    cell: ({ after, before }) => <ForeignText>{changesText(before, after) ?? "–"}</ForeignText>
+    cell: ({ after, before }) => <Changes before={before} after={after} />
   },
   { id: "ip", header: "Address", cell: ({ ip }) => ip ?? "–" },
-  { id: "user_agent", header: "User agent", hidden: true, cell: ({ user_agent }) => user_agent ?? "–" },
+  {
+    id: "user_agent",
+    header: "User agent",
+    hidden: true,
+    cell: ({ user_agent }) => <ForeignText>{user_agent ?? "–"}</ForeignText>
+  },
   { id: "request", header: "Request", hidden: true, cell: ({ request_id }) => <code>{request_id}</code> },
   { id: "sequence", header: "Number", numeric: true, width: 90, cell: ({ sequence }) => sequence }
 ]

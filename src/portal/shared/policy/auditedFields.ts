@@ -1,3 +1,4 @@
+import { countedText } from "../words/format.ts"
 import { valueText } from "./fields.ts"
 import { flatFields } from "./flatFields.ts"
 
@@ -11,25 +12,46 @@ export const auditedFields = (json: unknown): Readonly<Record<string, unknown>> 
 const mostTold = 2
 const mostLetters = 40
 
-/** "rpm_limit 60 → 100, and 2 more": what an event changed, in a line. Nothing if it made or deleted the object. */
-export const changesText = (before: unknown, after: unknown): string | undefined => {
-  if (before === null || after === null) return undefined
-  const [was, is] = [auditedFields(before), auditedFields(after)]
-  const changed = Object.keys({ ...was, ...is }).filter(
-    (name) => JSON.stringify(was[name]) !== JSON.stringify(is[name])
-  )
-  if (changed.length === 0) return undefined
-  const told = changed
-    .slice(0, mostTold)
-    .map((name) => `${lastOf(name)} ${shortText(was[name])} → ${shortText(is[name])}`)
-  const others = changed.length - told.length
-  return [...told, ...(others > 0 ? [`and ${others} more`] : [])].join(", ")
+/** A field that an event changed, in words. */
+export interface Changed {
+  readonly name: string
+  readonly before: string
+  readonly after: string
 }
 
-/** The path says where the field is, and a line has no room for it. */
+/** What an event changed, for a line: the first fields, and how many others. Nothing if it made or deleted the object. */
+export const changesOf = (
+  before: unknown,
+  after: unknown
+): { readonly told: ReadonlyArray<Changed>; readonly others: number } => {
+  if (before === null || after === null) return { told: [], others: 0 }
+  const [was, is] = [auditedFields(before), auditedFields(after)]
+  const paths = Object.keys({ ...was, ...is }).filter(
+    (path) => JSON.stringify(was[path] ?? null) !== JSON.stringify(is[path] ?? null)
+  )
+  const told = paths
+    .slice(0, mostTold)
+    .map((path) => ({ name: nameOf(path, paths), before: shortText(was[path]), after: shortText(is[path]) }))
+  return { told, others: paths.length - told.length }
+}
+
+/** A line has no room for the path, unless the name is that of another field, too. */
+const nameOf = (path: string, paths: ReadonlyArray<string>): string => {
+  const name = lastOf(path)
+  return paths.some((other) => other !== path && lastOf(other) === name) ? path : name
+}
+
 const lastOf = (path: string): string => path.slice(path.lastIndexOf(".") + 1)
 
 const shortText = (value: unknown): string => {
-  const text = value === undefined || value === null ? "none" : valueText(value)
-  return text.length > mostLetters ? `${text.slice(0, mostLetters)}…` : text
+  const text =
+    value === undefined || value === null
+      ? "not set"
+      : Array.isArray(value) && value.some((item) => typeof item === "object")
+        ? countedText(value.length, "entry", "entries")
+        : value === ""
+          ? "empty"
+          : valueText(value)
+  const letters = [...text]
+  return letters.length > mostLetters ? `${letters.slice(0, mostLetters).join("")}…` : text
 }
