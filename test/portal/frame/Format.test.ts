@@ -62,13 +62,26 @@ describe("Times", () => {
     assert.strictEqual(clockText(new Date(Date.UTC(2019, 8, 26, 14, 3)), true), "26 Sep 2019, 14:03")
   })
 
-  it("by the local clock lie as far from UTC as they say", () => {
-    fc.assert(
-      fc.property(fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }), (at) => {
-        const [, day = "", time = "", zone = ""] = /^(.+), (\S+) (\S+)$/.exec(exactText(at, false)) ?? []
-        const whole = new Date(Math.floor(at.getTime() / 1_000) * 1_000)
-        assert.strictEqual(new Date(`${day} ${time} GMT${zone.replace(":", "")}`).getTime(), whole.getTime())
-      })
-    )
-  })
+  it.each(["UTC", "America/New_York", "Asia/Kolkata", "America/St_Johns"])(
+    "by the clock of %s lie as far from UTC as they say",
+    (zone) => {
+      const own = process.env["TZ"]
+      process.env["TZ"] = zone
+      try {
+        const turns = ["2026-03-08T06:59:59Z", "2026-03-08T07:00:00Z", "2026-11-01T05:59:59Z", "2026-11-01T06:00:00Z"]
+        const zones = turns.map((at) => exactText(new Date(at), false).split(" ").at(-1))
+        if (zone === "America/New_York") assert.deepStrictEqual(zones, ["-05:00", "-04:00", "-04:00", "-05:00"])
+        fc.assert(
+          fc.property(fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }), (at) => {
+            const [, day = "", time = "", away = ""] = /^(.+), (\S+) (\S+)$/.exec(exactText(at, false)) ?? []
+            const whole = new Date(Math.floor(at.getTime() / 1_000) * 1_000)
+            assert.strictEqual(new Date(`${day} ${time} GMT${away.replace(":", "")}`).getTime(), whole.getTime())
+          })
+        )
+      } finally {
+        if (own === undefined) delete process.env["TZ"]
+        else process.env["TZ"] = own
+      }
+    }
+  )
 })

@@ -1,6 +1,7 @@
 import { Skeleton } from "@mantine/core"
 import { useState } from "react"
 import { laterFile, useLaterPart } from "../../api/laterFile.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import { Segments } from "../page/Segments.tsx"
 import { colorOf } from "./colors.ts"
 import styles from "./LiveChart.module.css"
@@ -41,7 +42,7 @@ export const LiveChart = (props: LiveChartProps) => {
           {series.map((one, place) => (
             <li key={one.key}>
               <span className={styles.swatch} style={{ background: colorOf(one, place) }} aria-hidden="true" />
-              {one.label}
+              <ForeignText>{one.label}</ForeignText>
             </li>
           ))}
         </ul>

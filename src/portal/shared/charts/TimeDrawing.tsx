@@ -11,15 +11,11 @@ import {
   XAxis,
   YAxis
 } from "recharts"
-import { clockText, dayText, minuteText } from "../words/format.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
+import { bucketText, tickText } from "../words/format.ts"
 import { colorOf } from "./colors.ts"
 import type { Series, TimeChartProps } from "./series.ts"
 import styles from "./TimeChart.module.css"
-
-const dayMs = 86_400_000
-
-const tickText = (at: number, bucketMs: number): string =>
-  bucketMs >= dayMs ? dayText(new Date(at)) : minuteText(new Date(at))
 
 const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, points, series }: TimeChartProps) => {
   const isStill = useReducedMotion()
@@ -36,7 +32,7 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
           <CartesianGrid vertical={false} stroke="var(--line)" />
           <XAxis
             dataKey="at"
-            tickFormatter={(at: number) => tickText(at, bucketMs)}
+            tickFormatter={(at: number) => tickText(new Date(at), bucketMs)}
             tick={{ className: styles.tick ?? "" }}
             stroke="var(--line-strong)"
             minTickGap={40}
@@ -53,6 +49,7 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
               active ? (
                 <Hint
                   at={Number(label)}
+                  bucketMs={bucketMs}
                   rows={payload.map(({ dataKey, value }) => [String(dataKey), Number(value)] as const)}
                   series={series}
                   format={format}
@@ -76,7 +73,7 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
           {series.map((one, place) => (
             <li key={one.key}>
               <span className={styles.swatch} style={{ background: colorOf(one, place) }} />
-              {one.label}
+              <ForeignText>{one.label}</ForeignText>
             </li>
           ))}
         </ul>
@@ -96,14 +93,15 @@ const drawingOf = (kind: TimeChartProps["kind"], { key, label }: Series, color: 
 
 interface HintProps {
   readonly at: number
+  readonly bucketMs: number
   readonly rows: ReadonlyArray<readonly [key: string, value: number]>
   readonly series: ReadonlyArray<Series>
   readonly format: (value: number) => string
 }
 
-const Hint = ({ at, format, rows, series }: HintProps) => (
+const Hint = ({ at, bucketMs, format, rows, series }: HintProps) => (
   <div className={styles.hint}>
-    <strong>{clockText(new Date(at), false)}</strong>
+    <strong>{bucketText(new Date(at), bucketMs)}</strong>
     {rows.map(([key, value]) => {
       const place = series.findIndex((one) => one.key === key)
       const one = series[place]
@@ -112,7 +110,7 @@ const Hint = ({ at, format, rows, series }: HintProps) => (
         <p key={key}>
           <span>
             <span className={styles.swatch} style={{ background: colorOf(one, place) }} />
-            {one.label}
+            <ForeignText>{one.label}</ForeignText>
           </span>
           <span>{format(value)}</span>
         </p>

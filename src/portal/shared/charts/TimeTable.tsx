@@ -1,9 +1,10 @@
-import { clockText } from "../words/format.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
+import { bucketText } from "../words/format.ts"
 import type { TimeChartProps } from "./series.ts"
 import styles from "./TimeChart.module.css"
 
 /** The values of a chart as rows, the latest first. */
-export const TimeTable = ({ format, label, points, series }: TimeChartProps) => (
+export const TimeTable = ({ bucketMs, format, label, points, series }: TimeChartProps) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached with the keyboard
   <div className={styles.table} tabIndex={0}>
     <table aria-label={label}>
@@ -12,7 +13,7 @@ export const TimeTable = ({ format, label, points, series }: TimeChartProps) => 
           <th scope="col">Time</th>
           {series.map(({ key, label: name }) => (
             <th key={key} scope="col">
-              {name}
+              <ForeignText>{name}</ForeignText>
             </th>
           ))}
         </tr>
@@ -20,7 +21,7 @@ export const TimeTable = ({ format, label, points, series }: TimeChartProps) => 
       <tbody>
         {points.toReversed().map(({ at, values }) => (
           <tr key={at}>
-            <th scope="row">{clockText(new Date(at), false)}</th>
+            <th scope="row">{bucketText(new Date(at), bucketMs)}</th>
             {series.map(({ key }) => {
               const value = values[key]
               return <td key={key}>{value === null || value === undefined ? "–" : format(value)}</td>

@@ -1,3 +1,4 @@
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import styles from "./FieldDiff.module.css"
 
 interface Props {
@@ -20,8 +21,14 @@ export const FieldDiff = ({ absent = "Nothing changes.", after, before }: Props)
     <ul className={styles.diff}>
       {names.map((name) => (
         <li key={name}>
-          <code>{name}</code> <del>{textOf(before[name])}</del> <span aria-hidden="true">→</span>{" "}
-          <ins>{textOf(after[name])}</ins>
+          <code>{name}</code>{" "}
+          <del>
+            <ForeignText>{textOf(before[name])}</ForeignText>
+          </del>{" "}
+          <span aria-hidden="true">→</span>{" "}
+          <ins>
+            <ForeignText>{textOf(after[name])}</ForeignText>
+          </ins>
         </li>
       ))}
     </ul>

@@ -78,21 +78,27 @@ const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const shifted = (at: Date, utc: boolean): Date => (utc ? at : new Date(at.getTime() - at.getTimezoneOffset() * 60_000))
 
 const two = (part: number): string => String(part).padStart(2, "0")
-const dayOf = (at: Date): string => `${at.getUTCDate()} ${months[at.getUTCMonth()]}`
 const minuteOf = (at: Date): string => `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}`
 
 /** `26 Nov, 14:03`, with the year if it is another one. */
 export const clockText = (at: Date, utc: boolean): string => {
   const [shown, now] = [shifted(at, utc), shifted(new Date(), utc)]
   const isThisYear = shown.getUTCFullYear() === now.getUTCFullYear()
-  return `${dayOf(shown)}${isThisYear ? "" : ` ${shown.getUTCFullYear()}`}, ${minuteOf(shown)}`
+  return `${dayText(shown)}${isThisYear ? "" : ` ${shown.getUTCFullYear()}`}, ${minuteOf(shown)}`
 }
 
 /** `26 Nov`: a day of the records, which is one of UTC. */
-export const dayText = (at: Date): string => dayOf(at)
+export const dayText = (at: Date): string => `${at.getUTCDate()} ${months[at.getUTCMonth()]}`
 
-/** `14:03`, by the local clock. */
-export const minuteText = (at: Date): string => minuteOf(shifted(at, false))
+const dayMs = 86_400_000
+
+/** `26 Nov` or `26 Nov, 14:03`: when a bucket of a chart begins. */
+export const bucketText = (at: Date, bucketMs: number): string =>
+  bucketMs >= dayMs ? dayText(at) : clockText(at, false)
+
+/** The same where there is little room: `26 Nov` or `14:03`. */
+export const tickText = (at: Date, bucketMs: number): string =>
+  bucketMs >= dayMs ? dayText(at) : minuteOf(shifted(at, false))
 
 /** `26 Nov 2026, 14:03:09 +01:00`: the whole time, for hints and copies. */
 export const exactText = (at: Date, utc: boolean): string => {
@@ -101,7 +107,7 @@ export const exactText = (at: Date, utc: boolean): string => {
   const ahead = -at.getTimezoneOffset()
   const [hours, minutes] = [Math.floor(Math.abs(ahead) / 60), Math.abs(ahead) % 60]
   const zone = `${ahead < 0 ? "-" : "+"}${two(hours)}:${two(minutes)}`
-  return `${dayOf(shown)} ${shown.getUTCFullYear()}, ${minuteOf(shown)}:${two(shown.getUTCSeconds())} ${zone}`
+  return `${dayText(shown)} ${shown.getUTCFullYear()}, ${minuteOf(shown)}:${two(shown.getUTCSeconds())} ${zone}`
 }
 
 export const bytesText = (bytes: number): string =>
