@@ -100,12 +100,12 @@ describePortal("An attacker", (portal) => {
 
   it("turns no text around: what would do it is shown instead", async () => {
     const name = `invoice ${rightToLeft}`
-    const project = await portal.gateway.operate("POST", "/projects", { name })
-    const { raw } = await createKey(portal.gateway, {
+    const project = Object(await portal.gateway.operate("POST", "/projects", { name }))
+    const { id, raw } = await createKey(portal.gateway, {
       name,
       tags: [rightToLeft],
       owner_type: "project",
-      project_id: Object(project).id
+      project_id: project.id
     })
     await portal.gateway.operate("POST", "/policy-layers", { kind: "team", scope_id: name, policy: {} })
     const sent = await fetch(`${portal.gateway.proxy}/v1/chat/completions`, {
@@ -116,11 +116,20 @@ describePortal("An attacker", (portal) => {
     await sent.arrayBuffer()
     const { page } = await portal.open("/projects")
     await page.getByText("invoice U+202Egpj.exeU+202C").first().waitFor()
-    for (const path of ["/keys", "/projects", "/requests?range=1h", "/usage", "/policies", "/audit"]) {
+    for (const path of [
+      "/keys",
+      `/keys/${id}`,
+      "/projects",
+      `/projects/${project.id}`,
+      "/requests?range=1h",
+      "/usage",
+      "/policies",
+      "/audit"
+    ]) {
       await page.goto(`${portal.gateway.control}/admin-ui${path}`)
       await page.locator("main").getByText("U+202Egpj.exe").first().waitFor()
       const shown = await page.locator("main").innerText()
-      assert.notMatch(shown, /[\u202A-\u202E]/, path)
+      assert.notMatch(shown + (await page.title()), /[\u202A-\u202E]/, path)
     }
   })
 

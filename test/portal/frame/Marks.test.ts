@@ -14,7 +14,8 @@ describe("Foreign text", () => {
       { text: "gnp", isMark: false },
       { text: "U+0000", isMark: true }
     ])
-    for (const text of ["", "plain", "two\nlines\tand a tab", "שלום", "👩‍💻", "می‌خواهم"])
+    assert.strictEqual(textOf("till\u200e \u{e0061}"), "tillU+200E U+E0061")
+    for (const text of ["", "plain", "❤️", "two\nlines\tand a tab", "שלום", "👩‍💻", "می‌خواهم"])
       assert.strictEqual(textOf(text), text)
   })
 

@@ -5,6 +5,7 @@ import type { QueueView } from "../../api/TaskTypes.ts"
 import { taskPath } from "../../api/tasks.ts"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { shownText } from "../../shared/foreign/marks.ts"
 import { ReasonDialog } from "../../shared/tasks/ReasonDialog.tsx"
 import { countedText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
@@ -41,7 +42,7 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
   if (paused !== null)
     return (
       <ChangeDialog
-        title={`Resume ${queue}`}
+        title={`Resume ${shownText(queue)}`}
         action="Resume"
         isBusy={write.isPending}
         error={write.error}
@@ -60,7 +61,7 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
     )
   return (
     <ReasonDialog
-      title={`Pause ${queue}`}
+      title={`Pause ${shownText(queue)}`}
       action="Pause"
       placeholder="database maintenance until 04:00"
       isBusy={write.isPending}

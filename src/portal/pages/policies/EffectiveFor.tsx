@@ -2,6 +2,7 @@ import { Autocomplete, Select, Stack, TextInput } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { shownText } from "../../shared/foreign/marks.ts"
 import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { EffectiveTable, LayerName } from "../../shared/policy/EffectiveTable.tsx"
@@ -36,7 +37,7 @@ export const EffectiveFor = () => {
           <Select
             label="Project"
             placeholder={key === undefined ? "any" : "that of the key"}
-            data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+            data={projects.data?.map(({ id, name }) => ({ value: id, label: shownText(name) })) ?? []}
             value={key === undefined ? (text("project_id") ?? null) : null}
             onChange={(project_id) => change({ project_id: project_id ?? undefined })}
             disabled={key !== undefined}

@@ -2,6 +2,7 @@ import { Button, Group } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useApiWrite } from "../../api/queries.ts"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
+import { shownText } from "../../shared/foreign/marks.ts"
 import { PathLink } from "../../shared/page/PathLink.tsx"
 import { type Project, projectPath, staleAfterProjects } from "./project.ts"
 
@@ -27,7 +28,7 @@ export const DeleteProject = ({ of: project, onClose, onDone }: Props) => {
           { params: { id: project.id } },
           {
             onSuccess: () => {
-              notifications.show({ message: `The project ${project.name} is deleted.` })
+              notifications.show({ message: `The project ${shownText(project.name)} is deleted.` })
               onDone()
             }
           }

@@ -2,6 +2,7 @@ import { Button, Group, Modal, Stack } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { FieldError } from "../../api/ApiError.ts"
+import { shownText } from "../../shared/foreign/marks.ts"
 import { ChangeProject } from "./ChangeProject.tsx"
 import { type ProjectDraft, ProjectForm } from "./ProjectForm.tsx"
 import type { Project } from "./project.ts"
@@ -38,14 +39,14 @@ export const EditProject = ({ of, onClose }: Props) => {
           setReviewing(false)
         }}
         onDone={() => {
-          notifications.show({ message: `The project ${draft.name} is changed.` })
+          notifications.show({ message: `The project ${shownText(draft.name)} is changed.` })
           onClose()
         }}
       />
     )
   }
   return (
-    <Modal opened onClose={onClose} title={`Edit ${project.name}`}>
+    <Modal opened onClose={onClose} title={`Edit ${shownText(project.name)}`}>
       <form
         onSubmit={(event) => {
           event.preventDefault()

@@ -2,6 +2,7 @@ import { Button, Group, Modal, Stack } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApiWrite } from "../../api/queries.ts"
+import { shownText } from "../../shared/foreign/marks.ts"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { type ProjectDraft, ProjectForm } from "./ProjectForm.tsx"
 import { projectsPath, staleAfterProjects } from "./project.ts"
@@ -26,7 +27,7 @@ export const NewProject = ({ onClose, onDone }: Props) => {
             { body: draft },
             {
               onSuccess: ({ id, name }) => {
-                notifications.show({ message: `The project ${name} is made.` })
+                notifications.show({ message: `The project ${shownText(name)} is made.` })
                 onDone(id)
               }
             }

@@ -5,6 +5,7 @@ import { call } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { shownText } from "../../shared/foreign/marks.ts"
 import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 
@@ -60,7 +61,7 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
       ) : (
         <Select
           label="Project"
-          data={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          data={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: shownText(name) }))}
           value={target ?? null}
           onChange={(id) => setTarget(id ?? undefined)}
           searchable

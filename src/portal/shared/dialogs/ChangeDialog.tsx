@@ -1,6 +1,8 @@
 import { Button, Group, Modal, Stack, TextInput } from "@mantine/core"
 import { type ReactNode, useState } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
+import { shownText } from "../foreign/marks.ts"
 import { ErrorNote } from "../page/ErrorNote.tsx"
 
 interface Props {
@@ -22,9 +24,10 @@ interface Props {
 export const ChangeDialog = (props: Props) => {
   const { action, children, error, isBusy, isDisabled = false, name, onClose, onConfirm, title } = props
   const [typed, setTyped] = useState("")
-  const isConfirmed = !isDisabled && (name === undefined || typed === name)
+  // nobody can type the marks of a name
+  const isConfirmed = !isDisabled && (name === undefined || typed === name || typed === shownText(name))
   return (
-    <Modal opened onClose={onClose} title={title} size="lg">
+    <Modal opened onClose={onClose} title={<ForeignText>{title}</ForeignText>} size="lg">
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -35,7 +38,7 @@ export const ChangeDialog = (props: Props) => {
           {children}
           {name !== undefined && (
             <TextInput
-              label={`Type “${name}” to confirm`}
+              label={`Type “${shownText(name)}” to confirm`}
               value={typed}
               autoComplete="off"
               onChange={({ currentTarget }) => setTyped(currentTarget.value)}

@@ -44,9 +44,17 @@ const Line = ({ line: { after, before, kind, path } }: { readonly line: DiffLine
       <span className={styles.kind}> {kind}</span>
     </span>
     <span className={styles.values}>
-      {kind !== "added" && <del>{textOf(before)}</del>}
+      {kind !== "added" && (
+        <del>
+          <ForeignText>{textOf(before)}</ForeignText>
+        </del>
+      )}
       {kind === "changed" && <span aria-hidden="true"> → </span>}
-      {kind !== "removed" && <ins>{textOf(after)}</ins>}
+      {kind !== "removed" && (
+        <ins>
+          <ForeignText>{textOf(after)}</ForeignText>
+        </ins>
+      )}
     </span>
   </li>
 )

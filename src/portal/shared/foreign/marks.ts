@@ -4,10 +4,11 @@ interface Part {
 }
 
 /**
- * What turns text around (embeddings, overrides, isolates), and what takes no room at all: control characters but those
- * of lines and tabs, the zero-width space and the byte order mark. Joiners belong to words and emoji.
+ * What turns text around and what takes no room: control characters but those of lines and tabs, and what Unicode calls
+ * ignorable, such as embeddings, overrides, zero-width spaces and tags. Joiners and variations belong to words and emoji.
  */
-const marks = /((?![\n\r\t])\p{Cc}|[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff])/u
+const marks =
+  /((?![\n\r\t])\p{Cc}|[\u2028\u2029]|(?!\u200c|\u200d|\p{Variation_Selector})\p{Default_Ignorable_Code_Point})/u
 
 /** More marks than a text has by accident are named without their frames. */
 const mostFramed = 100
@@ -26,3 +27,9 @@ export const marksOf = (text: string): ReadonlyArray<Part> => {
 }
 
 const nameOf = (character: string) => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`
+
+/** The same for places that take nothing but a string, such as hints and titles of windows. */
+export const shownText = (text: string): string =>
+  marksOf(text)
+    .map((part) => part.text)
+    .join("")

@@ -1,6 +1,8 @@
 import type { ReactNode } from "react"
 import { useEffect } from "react"
 import { installation } from "../../api/installation.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
+import { shownText } from "../foreign/marks.ts"
 import styles from "./PageHeader.module.css"
 
 interface Props {
@@ -14,16 +16,20 @@ interface Props {
 
 export const PageHeader = ({ actions, beside, lead, title }: Props) => {
   useEffect(() => {
-    document.title = [title, installation.environment, "svc-runtime"].filter(Boolean).join(" · ")
+    document.title = [shownText(title), installation.environment, "svc-runtime"].filter(Boolean).join(" · ")
   }, [title])
   return (
     <header className={styles.header}>
       <div className={styles.words}>
         <div className={styles.title}>
-          <h1>{title}</h1>
+          <h1>
+            <ForeignText>{title}</ForeignText>
+          </h1>
           {beside}
         </div>
-        {lead !== undefined && <p className={styles.lead}>{lead}</p>}
+        {lead !== undefined && (
+          <p className={styles.lead}>{typeof lead === "string" ? <ForeignText>{lead}</ForeignText> : lead}</p>
+        )}
       </div>
       {actions !== undefined && <div className={styles.actions}>{actions}</div>}
     </header>

@@ -55,7 +55,11 @@ const GroupPage = () => {
         title={(exception ?? name.reason) || "A group of dead letters"}
         lead={
           <>
-            Open dead letters of <ForeignText>{name.queue_name}</ForeignText> for <code>{name.reason}</code>.{" "}
+            Open dead letters of <ForeignText>{name.queue_name}</ForeignText> for{" "}
+            <code>
+              <ForeignText>{name.reason}</ForeignText>
+            </code>
+            .{" "}
             {group?.stack_line != null && (
               <code>
                 <ForeignText>{group.stack_line}</ForeignText>

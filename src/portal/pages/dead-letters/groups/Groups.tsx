@@ -32,7 +32,15 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
   },
   { id: "count", header: "Open", numeric: true, main: true, cell: ({ count }) => <Count of={count} short /> },
   { id: "queue", header: "Queue", main: true, cell: ({ queue_name }) => <ForeignText>{queue_name}</ForeignText> },
-  { id: "reason", header: "Reason", cell: ({ reason }) => <code>{reason}</code> },
+  {
+    id: "reason",
+    header: "Reason",
+    cell: ({ reason }) => (
+      <code>
+        <ForeignText>{reason}</ForeignText>
+      </code>
+    )
+  },
   {
     id: "trend",
     header: "24 h",

@@ -64,7 +64,9 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
             {shown.map(({ isSame, path, values }) => (
               <tr key={path} data-different={!isSame || undefined}>
                 <th scope="row">
-                  <code>{path}</code>
+                  <code>
+                    <ForeignText>{path}</ForeignText>
+                  </code>
                 </th>
                 {isSame ? (
                   <td colSpan={values.length}>

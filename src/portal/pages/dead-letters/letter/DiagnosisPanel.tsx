@@ -24,11 +24,17 @@ export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Let
               "for "
             ) : (
               <>
-                with <strong>{data.diagnosis.failure.exception_type}</strong> for{" "}
+                with{" "}
+                <strong>
+                  <ForeignText>{data.diagnosis.failure.exception_type}</ForeignText>
+                </strong>{" "}
+                for{" "}
               </>
             )}
-            <code>{data.reason}</code>, in attempt {data.retry_attempt + 1} of {data.max_retries + 1},{" "}
-            <When at={data.dead_lettered_at} />.
+            <code>
+              <ForeignText>{data.reason}</ForeignText>
+            </code>
+            , in attempt {data.retry_attempt + 1} of {data.max_retries + 1}, <When at={data.dead_lettered_at} />.
           </p>
           {data.exception_message && (
             <p className={styles.message}>

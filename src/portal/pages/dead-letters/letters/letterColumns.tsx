@@ -26,7 +26,16 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
     main: true,
     cell: ({ exception_message, reason }) => text(exception_message ?? reason)
   },
-  { id: "reason", header: "Reason", hidden: true, cell: ({ reason }) => <code>{reason}</code> },
+  {
+    id: "reason",
+    header: "Reason",
+    hidden: true,
+    cell: ({ reason }) => (
+      <code>
+        <ForeignText>{reason}</ForeignText>
+      </code>
+    )
+  },
   {
     id: "attempts",
     header: "Attempts",

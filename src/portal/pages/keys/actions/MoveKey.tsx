@@ -2,6 +2,7 @@ import { Button, Group, Modal, Select, Stack } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
+import { shownText } from "../../../shared/foreign/marks.ts"
 import { type Key, keyName } from "../words/key.ts"
 import { ChangeKey } from "./ChangeKey.tsx"
 
@@ -39,7 +40,7 @@ export const MoveKey = ({ of, onClose }: Props) => {
         <Select
           label="Project"
           placeholder="none: an individual key"
-          data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+          data={projects.data?.map(({ id, name }) => ({ value: id, label: shownText(name) })) ?? []}
           value={project}
           onChange={setProject}
           searchable

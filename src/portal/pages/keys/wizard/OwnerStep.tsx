@@ -3,6 +3,7 @@ import type { FieldError } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { TimeInput } from "../../../shared/dialogs/TimeInput.tsx"
+import { shownText } from "../../../shared/foreign/marks.ts"
 import type { Draft } from "./draft.ts"
 import styles from "./NewKeyPage.module.css"
 
@@ -33,7 +34,7 @@ export const OwnerStep = ({ draft, errors, onChange }: Props) => {
         label="Project"
         description="Its layer, its services and its budget hold for the key."
         placeholder="none: an individual key"
-        data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+        data={projects.data?.map(({ id, name }) => ({ value: id, label: shownText(name) })) ?? []}
         value={draft.project_id}
         onChange={(project_id) => onChange({ project_id })}
         searchable

@@ -3,6 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { shownText } from "../../../shared/foreign/marks.ts"
 import { statePath } from "../state/limitStates.ts"
 
 interface Props {
@@ -26,16 +27,18 @@ export const KeySelect = ({ id, name, onChange }: Props) => {
   )
   const used = useApi(statePath, { query: { scope: "all", limit: 500 } }, { enabled: !mayList })
   const found = mayList
-    ? (keys.data ?? []).map((key) => ({ value: key.id, label: key.name ?? key.key_prefix }))
+    ? (keys.data ?? []).map((key) => ({ value: key.id, label: shownText(key.name ?? key.key_prefix) }))
     : [
         ...new Map(
           (used.data?.limits ?? []).flatMap(({ scope, scope_id, scope_name }) =>
-            scope === "key" && scope_id !== null ? [[scope_id, { value: scope_id, label: scope_name }]] : []
+            scope === "key" && scope_id !== null ? [[scope_id, { value: scope_id, label: shownText(scope_name) }]] : []
           )
         ).values()
       ]
   const data =
-    id === undefined || found.some(({ value }) => value === id) ? found : [{ value: id, label: name ?? id }, ...found]
+    id === undefined || found.some(({ value }) => value === id)
+      ? found
+      : [{ value: id, label: shownText(name ?? id) }, ...found]
   return (
     <Select
       label="Key"

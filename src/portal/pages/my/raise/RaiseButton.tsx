@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
-import { countText } from "../../../shared/words/format.ts"
+import { amountText } from "../../../shared/words/amountText.ts"
 import { limitLabel, type MeterName, type OwnLimit } from "../common/limits.ts"
 
 const path = "/admin-ui/v1/me/raise-requests"
@@ -92,7 +92,7 @@ const RaiseDialog = ({ meter: known, onClose }: DialogProps) => {
       {chosen !== undefined && (
         <NumberInput
           label="How much would be enough?"
-          description={`It is ${countText(chosen.limit)} now.`}
+          description={`It is ${amountText(chosen.limit, chosen.unit)} now.`}
           value={amount}
           onChange={setAmount}
           min={0}

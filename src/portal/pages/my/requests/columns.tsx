@@ -45,7 +45,7 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
         </StatusWord>
       )
   },
-  { id: "why", header: "Why", cell: ({ refusal }) => refusal?.sentence ?? "" },
+  { id: "why", header: "Why", cell: ({ refusal }) => <ForeignText>{refusal?.sentence ?? ""}</ForeignText> },
   { id: "model", header: "Model", main: true, cell: ({ model, route }) => <ForeignText>{model ?? route}</ForeignText> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ total_tokens }) => <Count of={total_tokens} /> },
   {
@@ -56,5 +56,5 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
     cell: ({ estimated_cost_usd }) => <Money usd={estimated_cost_usd} />
   },
   { id: "took", header: "Took", numeric: true, cell: ({ latency_ms }) => durationText(latency_ms) },
-  { id: "client", header: "Program", hidden: true, cell: ({ client }) => client ?? "–" }
+  { id: "client", header: "Program", hidden: true, cell: ({ client }) => <ForeignText>{client ?? "–"}</ForeignText> }
 ]

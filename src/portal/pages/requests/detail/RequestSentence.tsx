@@ -1,4 +1,5 @@
 import { useAllowed } from "../../../api/session.ts"
+import { shownText } from "../../../shared/foreign/marks.ts"
 import { LinkButton } from "../../../shared/page/LinkButton.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
@@ -91,5 +92,5 @@ const limitOf = (check: string | null) => raisable.find((name) => name === check
 const answered = ({ estimated_cost_usd, latency_ms, model, provider, total_tokens }: UsageRow): string => {
   const cost = estimated_cost_usd === null ? "" : ` for ${moneyText(estimated_cost_usd)}`
   const tokens = total_tokens === null ? "" : `, ${countText(total_tokens)} tokens`
-  return `${model ?? provider} took ${durationText(latency_ms)}${tokens}${cost}.`
+  return `${shownText(model ?? provider)} took ${durationText(latency_ms)}${tokens}${cost}.`
 }

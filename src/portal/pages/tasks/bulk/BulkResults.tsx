@@ -35,7 +35,7 @@ export const BulkResults = ({ onClose, results, title, total }: Props) => {
             <li key={id}>
               <StatusWord meaning={meaning}>{word}</StatusWord>
               <ForeignText>{id}</ForeignText>
-              <span>{detail}</span>
+              <ForeignText>{detail}</ForeignText>
             </li>
           ))}
         </ul>

@@ -37,8 +37,24 @@ const columns: ReadonlyArray<Column<Row>> = [
     main: true,
     cell: ({ message }) => (message == null ? "–" : <ForeignText title={message}>{message}</ForeignText>)
   },
-  { id: "result", header: "Result", cell: ({ result }) => <code>{json(result) ?? "–"}</code> },
-  { id: "meta", header: "Meta", cell: ({ meta }) => <code>{json(meta) ?? "–"}</code> }
+  {
+    id: "result",
+    header: "Result",
+    cell: ({ result }) => (
+      <code>
+        <ForeignText>{json(result) ?? "–"}</ForeignText>
+      </code>
+    )
+  },
+  {
+    id: "meta",
+    header: "Meta",
+    cell: ({ meta }) => (
+      <code>
+        <ForeignText>{json(meta) ?? "–"}</ForeignText>
+      </code>
+    )
+  }
 ]
 
 const words: Readonly<Record<StreamState, readonly ["good" | "waiting" | "warning" | "idle", string]>> = {
