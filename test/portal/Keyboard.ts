@@ -55,7 +55,7 @@ export class Keyboard {
 
   async #call(typed: string, shown: string): Promise<void> {
     await this.press("Control+k")
-    await this.page.getByPlaceholder("Go to, find an id, do …").waitFor()
+    await this.page.locator("input:focus[placeholder='Go to, find an id, do …']").waitFor()
     await this.type(typed)
     await this.page.getByRole("dialog").getByText(shown, { exact: true }).first().waitFor()
     await this.press("Enter")

@@ -220,6 +220,8 @@ describePortal(
       await page.getByText("Handled: a status of the task proves it.").waitFor({ timeout: 30_000 })
       assert.notMatch(await page.innerText("main#page"), /processed/i)
       await page.getByText("It is an edit of").waitFor()
+      await keys.find("task", "refused-0")
+      await page.getByRole("list", { name: "Replays" }).getByText("handled").waitFor()
     })
 
     it("a group is replayed in steps, stops itself, and is stopped for good", async () => {

@@ -6,6 +6,7 @@ import { tasksPath } from "../../api/tasks.ts"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { useSettled } from "../../shared/page/useSettled.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { Alarms } from "./Alarms.tsx"
 import { MapPanel } from "./MapPanel.tsx"
@@ -25,6 +26,8 @@ const BoardPage = () => {
   const workers = useTasksApi<Workers>("/workers", {}, { refreshMs })
   useLiveRefresh(topics, [tasksPath])
   const isMap = text("view") === "map"
+  // how tall the table is on a phone is known with its queues
+  const isTableKnown = useSettled([queues]) || isMap
   const asked = queues.data?.queues.find(({ queue }) => queue === text("pause"))
   return (
     <>
@@ -56,8 +59,7 @@ const BoardPage = () => {
           />
         </Panel>
       )}
-      {/* how tall the queues are is known with them: what comes after them would jump */}
-      {!queues.isPending && <WorkerCards workers={workers} />}
+      {isTableKnown && <WorkerCards workers={workers} />}
       {asked !== undefined && <PauseDialog queue={asked} onClose={() => change({ pause: undefined })} />}
     </>
   )

@@ -1,8 +1,9 @@
-import { Badge, Tooltip } from "@mantine/core"
+import { Badge, Skeleton, Tooltip } from "@mantine/core"
 import { getRouteApi, Link } from "@tanstack/react-router"
 import { useTextSearch } from "../../../address/search.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
+import { useSettled } from "../../../shared/page/useSettled.ts"
 import { meaningOfTaskStatus } from "../../../shared/tasks/meanings.ts"
 import { useTaskEvents } from "../../../shared/tasks/useTaskEvents.ts"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
@@ -11,6 +12,7 @@ import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { Completeness } from "./Completeness.tsx"
 import { Countdown } from "./Countdown.tsx"
 import { ExplainPanel } from "./ExplainPanel.tsx"
+import { Replays } from "./Replays.tsx"
 import { Selected } from "./Selected.tsx"
 import styles from "./Task.module.css"
 import { TaskActions } from "./TaskActions.tsx"
@@ -32,8 +34,8 @@ const TaskPage = () => {
   useTaskEvents(taskId, refresh)
   // the explanation says what is known of where it may be
   const isNowhere = task.view.error?.status === 404 && task.history.data?.count === 0
-  // how tall the head of the page is on a phone is known with them: the tabs after it would jump
-  const isHeadKnown = [task.explanation, task.view, task.letters].every(({ isPending }) => !isPending)
+  // how tall the head of the page is on a phone is known with them
+  const isHeadKnown = useSettled([task.explanation, task.view, task.letters])
   const selection = text("at")
   const select = (id: string | undefined) => change({ at: id })
   const { view } = task
@@ -64,6 +66,7 @@ const TaskPage = () => {
         actions={<TaskActions task={task} />}
       />
       <ExplainPanel explanation={task.explanation} />
+      <Replays letters={task.letters} />
       <div className={styles.kin}>
         {parents.map((parent) => (
           <span key={parent}>
@@ -81,12 +84,13 @@ const TaskPage = () => {
         {typesOf(graph?.annotations["task_types"]).map((type) => (
           <Tooltip key={type} label="type of the task">
             <Badge variant="light" color="gray" tt="none">
-              {type}
+              <ForeignText>{type}</ForeignText>
             </Badge>
           </Tooltip>
         ))}
       </div>
       {isNowhere && <UnknownTask />}
+      {!isNowhere && !isHeadKnown && <Skeleton height={360} />}
       {!isNowhere && isHeadKnown && <TaskTabs task={task} selection={selection} onSelect={select} />}
       <Selected task={task} selection={selection} onClose={() => select(undefined)} />
     </>
