@@ -50,8 +50,6 @@ export const theme = createTheme({
     Button: { defaultProps: { size: "xs", fw: 550 } },
     TextInput: { defaultProps: { size: "xs" } },
     NumberInput: { defaultProps: { size: "xs" } },
-    // a page has many lists to choose from, which would all be drawn and measured before somebody opens one
-    Combobox: { defaultProps: { keepMounted: false } },
     Select: { defaultProps: { size: "xs", comboboxProps: { withinPortal: true } } },
     MultiSelect: { defaultProps: { size: "xs" } },
     TagsInput: { defaultProps: { size: "xs" } },

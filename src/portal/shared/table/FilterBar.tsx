@@ -3,6 +3,7 @@ import { useDebouncedCallback } from "@mantine/hooks"
 import { IconFilter } from "@tabler/icons-react"
 import { useEffect, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { shownText } from "../foreign/marks.ts"
 import styles from "./FilterBar.module.css"
 
 export interface Filter {
@@ -35,20 +36,45 @@ export const FilterBar = ({ filters }: Props) => {
             isFirst={place === 0}
           />
         ) : (
-          <Select
+          <ChoiceFilter
             key={name}
-            aria-label={label}
-            placeholder={label}
-            data={[...choices]}
-            value={text(name) ?? null}
-            onChange={(value) => change({ [name]: value ?? undefined })}
-            clearable
-            searchable={choices.length > 8}
-            w={150}
+            label={label}
+            choices={choices}
+            value={text(name)}
+            onChange={(value) => change({ [name]: value })}
           />
         )
       )}
     </div>
+  )
+}
+
+interface ChoiceProps {
+  readonly label: string
+  readonly choices: NonNullable<Filter["choices"]>
+  readonly value: string | undefined
+  readonly onChange: (value: string | undefined) => void
+}
+
+/**
+ * A page has many of them, and each would draw and measure all its choices with the page. They are there from the first
+ * focus on: the keyboard and readers of the screen need them before the list opens.
+ */
+const ChoiceFilter = ({ choices, label, onChange, value }: ChoiceProps) => {
+  const [isReached, reach] = useState(false)
+  return (
+    <Select
+      aria-label={label}
+      placeholder={label}
+      data={choices.map((one) => (typeof one === "string" ? one : { value: one.value, label: shownText(one.label) }))}
+      value={value ?? null}
+      onChange={(chosen) => onChange(chosen ?? undefined)}
+      onFocus={() => reach(true)}
+      comboboxProps={{ keepMounted: isReached }}
+      clearable
+      searchable={choices.length > 8}
+      w={150}
+    />
   )
 }
 
