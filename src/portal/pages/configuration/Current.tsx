@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Select, Stack } from "@mantine/core"
+import { Button, Checkbox, Select, Stack } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
 import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
@@ -24,29 +24,34 @@ export const Current = () => {
       query={query}
       height={420}
       actions={
-        document !== undefined && (
-          <Button variant="default" leftSection={<IconDownload size={14} />} onClick={() => save(document)}>
-            Save as a file
-          </Button>
-        )
-      }
-    >
-      <Stack gap="sm">
-        <Group align="end">
-          <Select
-            label="Section"
-            data={choices}
-            value={name}
-            allowDeselect={false}
-            onChange={(section) => change({ section: section ?? undefined })}
-            maw={280}
-          />
+        <>
           <Checkbox
             label="With keys"
             checked={isWithKeys}
             onChange={(event) => change({ keys: event.currentTarget.checked ? "yes" : undefined })}
           />
-        </Group>
+          {document !== undefined && (
+            <Button
+              variant="default"
+              leftSection={<IconDownload size={14} />}
+              onClick={() => save(document)}
+              disabled={query.isPlaceholderData}
+            >
+              Save as a file
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Stack gap="sm">
+        <Select
+          label="Section"
+          data={choices}
+          value={name}
+          allowDeselect={false}
+          onChange={(section) => change({ section: section ?? undefined })}
+          maw={280}
+        />
         <JsonView label={name} value={value} />
       </Stack>
     </Panel>

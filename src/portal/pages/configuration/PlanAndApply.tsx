@@ -27,6 +27,7 @@ export const PlanAndApply = () => {
   const [text, setText] = useState("")
   const [isOver, setOver] = useState(false)
   const { error, isBusy, reset, result, submit } = useSubmit<Planned>()
+  const loading = useSubmit<void>()
   const { ask, dialog } = useConfirm()
   const document = objectOf(text)
 
@@ -48,9 +49,10 @@ export const PlanAndApply = () => {
     take(event.dataTransfer.files[0])
   }
   const load = () =>
-    void call("GET", "/admin-ui/admin/configuration", { query: { omit: ["keys"] } }).then((current) =>
+    void loading.submit(async () => {
+      const current = await call("GET", "/admin-ui/admin/configuration", { query: { omit: ["keys"] } })
       become(JSON.stringify(current, null, 2))
-    )
+    })
 
   const apply = ({ plan: shown }: Planned) =>
     ask({
@@ -81,7 +83,7 @@ export const PlanAndApply = () => {
         title="Document"
         actions={
           <>
-            <Button variant="default" onClick={load}>
+            <Button variant="default" onClick={load} loading={loading.isBusy}>
               Begin with the current one, without keys
             </Button>
             <FileButton accept="application/json,.json" onChange={take}>
@@ -120,6 +122,7 @@ export const PlanAndApply = () => {
           </Button>
         </Group>
         {error !== null && <ErrorNote error={error} />}
+        {loading.error !== null && <ErrorNote error={loading.error} onRetry={load} />}
       </Panel>
       {result?.outdated !== undefined && (
         <Alert color="yellow">

@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/configuration",
-  validateSearch: textSearch("tab", "section"),
+  validateSearch: textSearch("tab", "section", "keys"),
   component: lazyRouteComponent(() => import("./ConfigurationPage.tsx"))
 })
 
