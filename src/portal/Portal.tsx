@@ -24,9 +24,17 @@ export const Portal = () => {
     if (session.state === "signed-out") expectSession(false)
   }, [session.state])
   if (session.state === "unreachable")
-    return <Unreachable message={session.message} onRetry={() => void readSession()} />
-  if (app.failure !== undefined || signIn.failure !== undefined)
-    return <Unreachable message="A part of the portal did not arrive." onRetry={() => window.location.reload()} />
+    return (
+      <Unreachable title="The server does not answer" message={session.message} onRetry={() => void readSession()} />
+    )
+  if ((session.state === "signed-in" ? app : signIn).isMissing === true)
+    return (
+      <Unreachable
+        title="A part of the portal did not arrive"
+        message="The connection was lost, or there is a newer version."
+        onRetry={() => window.location.reload()}
+      />
+    )
   if (session.state === "signed-in" && app.content !== undefined) return <app.content.default who={session.who} />
   if (session.state === "signed-out" && signIn.content !== undefined)
     return <signIn.content.default ended={session.ended} />
@@ -40,9 +48,15 @@ const Waiting = () => (
   </output>
 )
 
-const Unreachable = ({ message, onRetry }: { readonly message: string; readonly onRetry: () => void }) => (
+interface UnreachableProps {
+  readonly title: string
+  readonly message: string
+  readonly onRetry: () => void
+}
+
+const Unreachable = ({ message, onRetry, title }: UnreachableProps) => (
   <main className={styles.unreachable}>
-    <h1>The server does not answer</h1>
+    <h1>{title}</h1>
     <p>{message}</p>
     <button type="button" onClick={onRetry}>
       Try again

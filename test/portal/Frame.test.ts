@@ -106,18 +106,20 @@ const frame = (portal: Portal) => {
   })
 
   it("says where a part of it did not arrive, and gets it at the next try", async () => {
-    const { page, problems } = await portal.open("/")
-    problems.expect(/ERR_FAILED|This part of the page failed|dynamically imported module/)
+    const { page, problems } = await portal.open("/requests")
+    problems.expect(/ERR_FAILED|This part of the page failed|dynamically imported module|a file did not arrive/)
     await page.route(/assets\/TimeDrawing/, (route) => route.abort())
     await page.reload()
     await page.getByText("This part of the page failed").first().waitFor()
     await page.unroute(/assets\/TimeDrawing/)
+    await page.getByRole("alert").getByRole("button", { name: "Try again" }).first().press("Enter")
+    await page.locator("figure svg").first().waitFor()
     await page.route(/assets\/App-/, (route) => route.abort())
     await page.reload()
-    await page.getByText("A part of the portal did not arrive.").waitFor()
+    await page.getByRole("heading", { name: "A part of the portal did not arrive" }).waitFor()
     await page.unroute(/assets\/App-/)
     await page.getByRole("button", { name: "Try again" }).click()
-    await page.getByRole("heading", { name: "Home", level: 1 }).waitFor()
+    await page.getByRole("heading", { name: "Requests", level: 1 }).waitFor()
   })
 
   it("keeps the range in the address, on every page", async () => {

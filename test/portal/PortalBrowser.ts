@@ -93,6 +93,10 @@ export const describePortal = (name: string, tests: (portal: Portal) => void, op
   })
 }
 
+/** Waits until the page listens to keys: React adds what listens after it has shown the page. */
+const isIdle = (page: Page) =>
+  page.evaluate("new Promise((idle) => requestIdleCallback(() => idle(), { timeout: 2_000 }))")
+
 export interface Programs extends Pick<RunningGateway.Options, "environment" | "example" | "flags" | "tasks"> {
   /** Each role is a process of its own, on real servers. It needs `tasks`. */
   readonly isSplit?: boolean
@@ -163,6 +167,7 @@ class RunningPortal implements Portal {
     problems.watch(page)
     await page.goto(`${origin}/admin-ui${path}`)
     await page.waitForSelector(token === null ? "form input[name=token]" : "main#page h1")
+    await isIdle(page)
     return { page, problems, axe: () => axeOf(page), answer: answering(page, problems) }
   }
 

@@ -1,5 +1,8 @@
 import { useEffect, useState } from "react"
 
+/** A file that did not arrive. Browsers do not ask again for it before the page is loaded anew. */
+export class MissingFile extends Error {}
+
 /** A file of the portal that is loaded once it is needed. */
 export interface LaterFile<Content> {
   readonly load: () => Promise<Content>
@@ -11,14 +14,8 @@ export const laterFile = <Content>(read: () => Promise<Content>): LaterFile<Cont
   let content: Content | undefined
   let loading: Promise<Content> | undefined
   const begin = async () => {
-    try {
-      content = await read()
-      return content
-    } catch (failure) {
-      // the next one who needs it asks again
-      loading = undefined
-      throw failure
-    }
+    content = await read()
+    return content
   }
   return {
     content: () => content,
@@ -31,12 +28,12 @@ export const laterFile = <Content>(read: () => Promise<Content>): LaterFile<Cont
 
 interface Loading<Content> {
   readonly content?: Content | undefined
-  readonly failure?: unknown
+  readonly isMissing?: boolean
 }
 
 /**
- * Loads the file once it is needed. React's `lazy` would show it 300 ms late, so that pages which wait in many places do
- * not flicker; here what waits has the size of what comes.
+ * Loads the file once it is needed. React's `lazy` shows a part up to 300 ms late, to avoid flicker. Here every
+ * placeholder has its final size, so nothing flickers.
  */
 export const useLaterFile = <Content>(file: LaterFile<Content>, isNeeded: boolean): Loading<Content> => {
   const [loading, become] = useState<Loading<Content>>(() => ({ content: file.content() }))
@@ -46,7 +43,7 @@ export const useLaterFile = <Content>(file: LaterFile<Content>, isNeeded: boolea
     let isCurrent = true
     file.load().then(
       (content) => isCurrent && become({ content }),
-      (failure: unknown) => isCurrent && become({ failure })
+      () => isCurrent && become({ isMissing: true })
     )
     return () => {
       isCurrent = false
@@ -57,7 +54,7 @@ export const useLaterFile = <Content>(file: LaterFile<Content>, isNeeded: boolea
 
 /** The same for a part of a page, whose boundary says if it does not arrive. */
 export const useLaterPart = <Content>(file: LaterFile<Content>): Content | undefined => {
-  const { content, failure } = useLaterFile(file, true)
-  if (failure !== undefined) throw failure
+  const { content, isMissing } = useLaterFile(file, true)
+  if (isMissing === true) throw new MissingFile("a file did not arrive")
   return content
 }

@@ -71,6 +71,7 @@ describePortal("Requests", (portal) => {
 
   it("are found by chips that are in the address, and an error of the list leaves the rest", async () => {
     const { answer, page, problems } = await portal.open("/requests?range=1h")
+    await page.getByRole("button", { name: "Filter", exact: true }).waitFor()
     await page.keyboard.press("/")
     await page.keyboard.press("Enter")
     await page.getByLabel("Field", { exact: true }).first().click()
