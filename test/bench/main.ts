@@ -95,12 +95,15 @@ const lists = Effect.gen(function* () {
   yield* Console.log(Lists.report(yield* Lists.run(upstream, say), yield* Machine.describe))
 })
 
-const portal = Effect.fnUntraced(function* (minutes: Option.Option<number>, wanted: ReadonlyArray<Portal.Part>) {
+const portal = Effect.fnUntraced(function* (wanted: ReadonlyArray<Portal.Part>) {
   const upstream = yield* Entrants.upstream
-  const text = Option.isSome(minutes)
-    ? LiveRequests.soakReport(yield* LiveRequests.soak(upstream, minutes.value, say), yield* Machine.describe)
-    : Portal.report(yield* Portal.run(upstream, wanted, say), yield* Machine.describe)
-  yield* Console.log(text)
+  yield* Console.log(Portal.report(yield* Portal.run(upstream, wanted, say), yield* Machine.describe))
+})
+
+const livePage = Effect.fnUntraced(function* (minutes: number, perSecond: number) {
+  const upstream = yield* Entrants.upstream
+  const soaked = yield* LiveRequests.soak(upstream, { minutes, perSecond }, say)
+  yield* Console.log(LiveRequests.soakReport(soaked, yield* Machine.describe))
 })
 
 const chosen = <Name extends string>(only: Option.Option<string>, names: ReadonlyArray<Name>) =>
@@ -137,6 +140,10 @@ const command = Command.make(
       Flag.withDescription(
         "Instead: minutes of constant load with everything on, watching memory and records (or tasks, or with --portal the heap of its live page)"
       )
+    ),
+    rate: Flag.Int("rate").pipe(
+      Flag.withDefault(20),
+      Flag.withDescription("Requests a second on the live page of --portal --soak")
     ),
     hostile: Flag.Finite("hostile").pipe(
       Flag.optional,
@@ -188,6 +195,7 @@ const command = Command.make(
     portal: portalOnly,
     profile,
     quick,
+    rate,
     soak: minutes,
     status,
     usage: rows,
@@ -199,7 +207,8 @@ const command = Command.make(
     })
     if (innerOnly) return yield* inner
     if (listsOnly) return yield* lists
-    if (portalOnly) return yield* portal(minutes, yield* chosen(only, Portal.parts))
+    if (portalOnly && Option.isSome(minutes)) return yield* livePage(minutes.value, rate)
+    if (portalOnly) return yield* portal(yield* chosen(only, Portal.parts))
     if (Option.isSome(other)) return yield* against(other.value)
     if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {

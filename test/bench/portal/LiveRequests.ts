@@ -71,12 +71,20 @@ export const tailOf = async ({ browser, origin, session }: Site, proxy: string, 
   return tail
 }
 
-const soakPerSecond = 20
+export interface Soak {
+  readonly minutes: number
+  readonly perSecond: number
+}
 
-/** The page of live requests, open for minutes: what its scripts hold at the end of each. */
+/** MiB that the scripts of the page held at the end of each minute. */
+export interface Soaked extends Soak {
+  readonly heap: ReadonlyArray<number>
+}
+
+/** The page of live requests, open for minutes. */
 export const soak = Effect.fnUntraced(function* (
   { origin: upstream }: Upstream,
-  minutes: number,
+  { minutes, perSecond }: Soak,
   say: (line: string) => void
 ) {
   const { key, proxy, site } = yield* start(upstream)
@@ -84,7 +92,7 @@ export const soak = Effect.fnUntraced(function* (
     const opened = await Chromium.open(site.browser, site.origin, site.session, { slower: 1 })
     await opened.page.goto("/admin-ui/requests?range=15m")
     await Chromium.settled(opened.page)
-    const { result, stop } = sending(proxy, key, soakPerSecond, minutes * 60 + 60)
+    const { result, stop } = sending(proxy, key, perSecond, minutes * 60 + 60)
     const heap: Array<number> = []
     for (let minute = 1; minute <= minutes; minute++) {
       await opened.page.waitForTimeout(60_000)
@@ -93,13 +101,14 @@ export const soak = Effect.fnUntraced(function* (
     }
     stop()
     await result.catch(() => {})
-    return heap
+    const soaked: Soaked = { minutes, perSecond, heap }
+    return soaked
   })
 })
 
 const mostGrowthMiB = 10
 
-export const soakReport = (heap: ReadonlyArray<number>, machine: string): string => {
+export const soakReport = ({ heap, perSecond }: Soaked, machine: string): string => {
   const quarter = Math.max(1, Math.floor(heap.length / 4))
   // the tail is full after half a minute
   const growth = median(heap.slice(-quarter)) - median(heap.slice(1, 1 + quarter))
@@ -107,7 +116,7 @@ export const soakReport = (heap: ReadonlyArray<number>, machine: string): string
   return [
     machine,
     "",
-    `${heap.length} minutes of the page of live requests, ${soakPerSecond} requests a second; MiB held by its scripts at the end of ` +
+    `${heap.length} minutes of the page of live requests, ${perSecond} requests a second; MiB held by its scripts at the end of ` +
       `minutes: ${heap
         .map((value, index) => `${index + 1}: ${number(value, 1)}`)
         .filter((_, index) => index % step === 0 || index === heap.length - 1)
