@@ -25,6 +25,7 @@ export const auditActions = {
     "keys:update",
     "keys:rotate",
     "keys:rotate_by_holder",
+    "keys:end_grace",
     "keys:revoke_by_holder",
     "keys:revoke",
     "keys:disable",

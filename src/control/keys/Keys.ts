@@ -1,4 +1,5 @@
 import { Context, DateTime, Effect, Layer } from "effect"
+import type { Fragment } from "effect/sql/Statement"
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
 import { neutral, patched } from "../../policy/KeyPolicy.ts"
 import { policyOf } from "../../policy/KeyPreset.ts"
@@ -53,7 +54,8 @@ export class Keys extends Context.Service<
       id: string,
       graceSeconds: number
     ) => Effect.Effect<MintedKey, Missing | Refused<"key_revoked"> | StoreFailure, Actor>
-    /** `revoke` and `disable` also work if this version cannot decode the key's row. */
+    /** `endGrace`, `revoke` and `disable` also work if this version cannot decode the key's row. */
+    readonly endGrace: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
     readonly revoke: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
     readonly disable: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
@@ -139,15 +141,21 @@ const make = Effect.gen(function* () {
       }
     })
 
-  /** Revokes or disables a key, even if this version cannot decode its row. */
-  const deactivate = (id: string, action: "keys:revoke" | "keys:disable", set: ColumnValues) =>
+  /** Refuses a key or its replaced secret, even if this version cannot decode its row. */
+  const deactivate = (
+    id: string,
+    action: "keys:end_grace" | "keys:revoke" | "keys:disable",
+    set: ColumnValues,
+    // a secret that has expired already keeps the time at which it did
+    isToChange: Fragment = sql`true`
+  ) =>
     audit.mutate(function* ({ write }) {
       const before = yield* Effect.flatMap(
         keyRows.firstOrUnreadable(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
         orMissing
       )
       const deactivated = yield* keyRows.firstOrUnreadable(write`
-        UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL
+        UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL AND ${isToChange}
         RETURNING ${columns}`)
       const key = toKeyOrUnreadable(deactivated ?? before)
       return {
@@ -250,6 +258,16 @@ const make = Effect.gen(function* () {
     create,
     update,
     rotate,
+    endGrace: Effect.fn("Keys.endGrace")((id) =>
+      Effect.flatMap(DateTime.now, (now) =>
+        deactivate(
+          id,
+          "keys:end_grace",
+          { previous_key_expires_at: DateTime.toDateUtc(now) },
+          sql`previous_key_expires_at > now()`
+        )
+      )
+    ),
     revoke: Effect.fn("Keys.revoke")((id) =>
       Effect.flatMap(DateTime.now, (now) => deactivate(id, "keys:revoke", { revoked_at: DateTime.toDateUtc(now) }))
     ),

@@ -176,6 +176,17 @@ const scenarios = {
     Effect.map(Fixtures.key, (id) => ({ path: `${admin}/keys/${id}/rotate`, body: { grace_seconds: 60 } })),
     { path: `${admin}/keys/${nobody}/rotate`, body: {} }
   ),
+  "keys.endGrace": scenario(
+    "keys:end_grace",
+    "key",
+    "Key",
+    Effect.flatMap(Fixtures.key, (id) =>
+      Effect.map(ok("POST", `${admin}/keys/${id}/rotate`, { body: { grace_seconds: 60 } }), () => ({
+        path: `${admin}/keys/${id}/end-grace`
+      }))
+    ),
+    { path: `${admin}/keys/${nobody}/end-grace` }
+  ),
   "limits.raise": scenario(
     "limits:raise",
     "key",

@@ -136,6 +136,18 @@ suite("Guardrails of a key", (it) => {
         at(over.json, "error", "message"),
         "The gateway key was rotated, and this secret expired at 2026-05-05T12:00:00.000Z. Use the new secret."
       )
+      const after = String(at(yield* rotate({ grace_seconds: 60 }), "raw_key"))
+      yield* ok("GET", mine, as({ ...key, raw: second }))
+      const ended = yield* ok("POST", `${admin}/keys/${key.id}/end-grace`)
+      assert.isNull(at(ended, "previous_key_expires_at"))
+      yield* ok("GET", mine, as({ ...key, raw: after }))
+      const stopped = yield* call("GET", mine, as({ ...key, raw: second }))
+      assert.match(
+        String(at(stopped.json, "error", "message")),
+        /^The gateway key was rotated, and this secret expired/
+      )
+      const again = yield* ok("POST", `${admin}/keys/${key.id}/end-grace`)
+      assert.deepStrictEqual(again, ended)
       const third = String(at(yield* rotate({}), "raw_key"))
       yield* ok("GET", mine, as({ ...key, raw: third }))
       for (const raw of [key.raw, second]) {

@@ -64,6 +64,19 @@ describePortal("Keys", (portal) => {
     await row.getByText("this key").waitFor()
   })
 
+  it("get a new secret, and the old one is stopped before its grace is over", async () => {
+    const key = await makeKey(portal, { name: "leaked" })
+    await portal.gateway.operate("POST", `/keys/${key}/rotate`, { grace_seconds: 3600 })
+    const { page } = await portal.open(`/keys/${key}`)
+    await page.getByRole("button", { name: "More actions" }).click()
+    await page.getByRole("menuitem", { name: "Stop the old secret now" }).click()
+    await page.getByRole("button", { name: "Stop it", exact: true }).click()
+    await page.getByText("The old secret does not work any more.").waitFor()
+    await page.getByRole("button", { name: "More actions" }).click()
+    await page.getByRole("menuitem", { name: "Revoke for ever" }).waitFor()
+    assert.strictEqual(await page.getByRole("menuitem", { name: "Stop the old secret now" }).count(), 0)
+  })
+
   it("that two people change at once show both versions to the second", async () => {
     const id = await makeKey(portal, { name: "shared", owner_email: "ada@example.com" })
     const { page, problems } = await portal.open(`/keys/${id}`)

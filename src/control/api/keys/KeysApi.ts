@@ -222,6 +222,12 @@ export const KeysApi = HttpApiGroup.make("keys")
         "The replaced secret works for another `grace_seconds` seconds. Without a request body it stops working at once."
       )
       .annotateMerge(bodyOptional),
+    HttpApiEndpoint.post("endGrace", "/:id/end-grace", { params, success: orUnreadable(Key) })
+      .annotateMerge(operation("Stop the replaced secret of a key now", "keys:rotate"))
+      .annotate(
+        OpenApi.Description,
+        "Ends the `grace_seconds` of the last rotation, such as after others saw the replaced secret. The new secret keeps working."
+      ),
     HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: orUnreadable(Key) })
       .annotateMerge(operation("Revoke a key permanently", "keys:disable"))
       .annotate(

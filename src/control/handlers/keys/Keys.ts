@@ -24,6 +24,7 @@ export const layer = HttpApiBuilder.group(
       update: ({ params, payload }) => Effect.andThen(requirePatchScopes(payload), keys.update(params.id, payload)),
       rotate: ({ params, payload }) => keys.rotate(params.id, payload?.grace_seconds ?? 0),
       revoke: ({ params }) => keys.revoke(params.id),
+      endGrace: ({ params }) => keys.endGrace(params.id),
       disable: ({ params }) => keys.disable(params.id),
       enable: ({ params }) => keys.enable(params.id)
     })
