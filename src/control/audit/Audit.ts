@@ -26,6 +26,7 @@ export const auditActions = {
     "keys:rotate",
     "keys:rotate_by_holder",
     "keys:end_grace",
+    "keys:end_grace_by_holder",
     "keys:revoke_by_holder",
     "keys:revoke",
     "keys:disable",

@@ -1,8 +1,9 @@
 import { Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../../services/Database.ts"
 import * as Secret from "../../state/Secret.ts"
-import type { RevokedKey, RotatedKey } from "../api/holder/HolderApi.ts"
+import type { EndedGrace, RevokedKey, RotatedKey } from "../api/holder/HolderApi.ts"
 import type { KeyHistoryEntry } from "../api/holder/KeyTest.ts"
 import { Key } from "../api/keys/KeysApi.ts"
 import { ControlError, type Refused, type RequestId } from "../api/schema/Errors.ts"
@@ -24,6 +25,8 @@ export class HeldSecrets extends Context.Service<
     readonly history: Effect.Effect<ReadonlyArray<KeyHistoryEntry>, StoreFailure, KeyHolder>
     /** Replaces the secret that authenticated the request. */
     readonly rotate: (graceSeconds: number) => Effect.Effect<typeof RotatedKey.Type, Refusal, Caller>
+    /** Stops the secret that the last rotation replaced. */
+    readonly endGrace: Effect.Effect<typeof EndedGrace.Type, Refusal, Caller>
     /** Ends the key for good, such as after its secret was seen by others. */
     readonly revoke: Effect.Effect<typeof RevokedKey.Type, Refusal, Caller>
   }
@@ -62,26 +65,32 @@ const make = Effect.gen(function* () {
       .pipe(asHolder)
   })
 
-  const revoke = audit
-    .mutate(function* ({ write }) {
-      const before = yield* lockCurrent
-      const after = toKey(
-        yield* keyRows.only(write`UPDATE api_keys SET revoked_at = now(), updated_at = now() WHERE id = ${before.id}
-          RETURNING ${columnsOf(sql)}`)
-      )
-      return {
-        result: after,
-        auditAction: { target: "key", action: "keys:revoke_by_holder" },
-        targetId: before.id,
-        snapshots: yield* snapshots(toKey(before), after),
-        changes: [{ _tag: "Key", id: before.id }]
-      }
-    })
-    .pipe(asHolder, Effect.withSpan("HeldSecrets.revoke"))
+  const change = (action: "keys:end_grace_by_holder" | "keys:revoke_by_holder", set: Fragment) =>
+    audit
+      .mutate(function* ({ write }) {
+        const before = yield* lockCurrent
+        const after = toKey(
+          yield* keyRows.only(write`UPDATE api_keys SET ${set}, updated_at = now() WHERE id = ${before.id}
+            RETURNING ${columnsOf(sql)}`)
+        )
+        return {
+          result: after,
+          auditAction: { target: "key", action },
+          targetId: before.id,
+          snapshots: yield* snapshots(toKey(before), after),
+          changes: [{ _tag: "Key", id: before.id }]
+        }
+      })
+      .pipe(asHolder)
 
   return HeldSecrets.of({
     rotate,
-    revoke,
+    // a secret that has expired already keeps the time at which it did
+    endGrace: change(
+      "keys:end_grace_by_holder",
+      sql`previous_key_expires_at = LEAST(previous_key_expires_at, now())`
+    ).pipe(Effect.withSpan("HeldSecrets.endGrace")),
+    revoke: change("keys:revoke_by_holder", sql`revoked_at = now()`).pipe(Effect.withSpan("HeldSecrets.revoke")),
     history: Effect.flatMap(KeyHolder, ({ keyId }) => readHistory(sql, keyId))
   })
 })

@@ -469,6 +469,7 @@ const elsewhere = [
   "session.end",
   "operator-sessions.end",
   "me.rotate",
+  "me.endGrace",
   "me.revoke",
   "me.askForRaise"
 ]

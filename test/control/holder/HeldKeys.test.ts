@@ -208,6 +208,25 @@ Metered.suite("The holder's view", (it) => {
     })
   )
 
+  it.effect("lets a holder stop the replaced secret, with the current secret alone", () =>
+    Effect.gen(function* () {
+      const key = yield* Metered.newKey({})
+      const end = (raw: string) => call("POST", `${me}/end-grace`, { authorization: `Bearer ${raw}`, body: {} })
+      assert.deepInclude(refusalOf(yield* end(key.raw)), { status: 403, code: "rotation_forbidden" })
+      yield* ok("PATCH", `${admin}/keys/${key.id}`, { body: { holder_rotation: true } })
+      const raw = String(at((yield* rotate(key.raw, { grace_seconds: 60 })).json, "raw_key"))
+      assert.deepInclude(refusalOf(yield* end(key.raw)), { status: 403, code: "rotation_forbidden" })
+      for (let times = 0; times < 2; times++) {
+        const ended = yield* end(raw)
+        assert.deepStrictEqual([ended.status, ended.json], [200, { previous_key_expires_at: null }], ended.text)
+      }
+      const show = (secret: string) => call("GET", me, { authorization: `Bearer ${secret}` })
+      assert.deepStrictEqual([(yield* show(key.raw)).status, (yield* show(raw)).status], [401, 200])
+      const events = yield* ok("GET", `${admin}/audit-events?target_id=${key.id}&action=keys:end_grace_by_holder`)
+      assert.deepInclude([events].flat()[0], { actor_token_id: null, target_type: "key" })
+    })
+  )
+
   it.effect("lets a holder revoke a key where an operator allows it, with the current secret alone", () =>
     Effect.gen(function* () {
       const key = yield* Metered.newKey({})

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import * as RunningGateway from "../../RunningGateway.ts"
+import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 
 const hostile = `<img src=x onerror="document.title='owned'"> \u202eevil`
@@ -90,6 +91,22 @@ describePortal("The pages of a holder", (portal) => {
     assert.notInclude(kept, secret)
     assert.strictEqual((await send(portal, secret)).status, 200)
     assert.strictEqual((await send(portal, key.raw)).status, 401)
+  })
+
+  it("stop the old secret before its grace is over", async () => {
+    const key = await keyOf(portal, { holder_rotation: true })
+    const { page } = await portal.open("/my/key", { token: key.raw, ownSession: true })
+    await page.getByRole("button", { name: "Get a new secret" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Get a new secret" }).click()
+    await page.getByLabel("I stored it").check()
+    await page.getByRole("button", { name: "Done" }).click()
+    assert.strictEqual((await send(portal, key.raw)).status, 200)
+    await page.getByRole("link", { name: "Home" }).first().click()
+    await page.getByRole("button", { name: "Stop it now" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Stop it", exact: true }).click()
+    await page.getByText("The old secret does not work any more.").waitFor()
+    await page.getByRole("button", { name: "Stop it now" }).waitFor({ state: "hidden" })
+    await eventuallyTrue(async () => (await send(portal, key.raw)).status === 401)
   })
 
   it("show nothing of operators or of other keys, and lead back from their pages", async () => {

@@ -122,6 +122,9 @@ export const RotatedKey = Schema.Struct({
   previous_key_expires_at: Schema.NullOr(Timestamp)
 })
 
+/** `null`: no replaced secret works any more. */
+export const EndedGrace = Schema.Struct({ previous_key_expires_at: Schema.NullOr(Timestamp) })
+
 export const RevokedKey = Schema.Struct({ key_prefix: Schema.String, revoked_at: Schema.NullOr(Timestamp) })
 
 const error = refusals("invalid_usage_query")
@@ -164,6 +167,16 @@ export const HolderApi = HttpApiGroup.make("me")
         "Needs `holder_rotation` on the key, which operators set, and the current secret. The replaced secret works for another `grace_seconds` seconds; without a request body it stops working at once."
       )
       .annotateMerge(bodyOptional),
+    HttpApiEndpoint.post("endGrace", "/end-grace", {
+      payload: Schema.Struct({}),
+      success: EndedGrace,
+      error: refusals("rotation_forbidden", "key_revoked")
+    })
+      .annotate(OpenApi.Summary, "Stop the replaced secret of this key now")
+      .annotate(
+        OpenApi.Description,
+        "Ends the `grace_seconds` of the last rotation. Needs `holder_rotation` on the key, and the current secret."
+      ),
     HttpApiEndpoint.post("revoke", "/revoke", {
       payload: Schema.Struct({}),
       success: RevokedKey,

@@ -26,6 +26,7 @@ export const layer = HttpApiBuilder.group(
       requests: ({ query }) => held.requests(query),
       guardrails: () => Effect.map(guardrails.offered, (offered) => ({ guardrails: offered })),
       rotate: ({ payload }) => secrets.rotate(payload?.grace_seconds ?? 0),
+      endGrace: () => secrets.endGrace,
       revoke: () => secrets.revoke,
       history: () => secrets.history,
       test: ({ payload }) => tests.test(payload),

@@ -5,6 +5,7 @@ import type { ReactNode } from "react"
 import { useApi } from "../../../api/queries.ts"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "./Notices.module.css"
+import { StopOldSecret } from "./StopOldSecret.tsx"
 
 const dayMs = 86_400_000
 /** From so long before the time on, a person should know. */
@@ -33,7 +34,8 @@ export const Notices = () => {
       )}
       {previous_key_expires_at !== null && Date.parse(previous_key_expires_at) > Date.now() && (
         <Notice>
-          Your key has a new secret. The old one stops working <When at={previous_key_expires_at} />.
+          Your key has a new secret. The old one stops working <When at={previous_key_expires_at} />.{" "}
+          {holder_rotation && <StopOldSecret />}
         </Notice>
       )}
     </div>
