@@ -142,20 +142,14 @@ const make = Effect.gen(function* () {
     })
 
   /** Refuses a key or its replaced secret, even if this version cannot decode its row. */
-  const deactivate = (
-    id: string,
-    action: "keys:end_grace" | "keys:revoke" | "keys:disable",
-    set: ColumnValues,
-    // a secret that has expired already keeps the time at which it did
-    isToChange: Fragment = sql`true`
-  ) =>
+  const deactivate = (id: string, action: "keys:end_grace" | "keys:revoke" | "keys:disable", set: Fragment) =>
     audit.mutate(function* ({ write }) {
       const before = yield* Effect.flatMap(
         keyRows.firstOrUnreadable(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
         orMissing
       )
       const deactivated = yield* keyRows.firstOrUnreadable(write`
-        UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL AND ${isToChange}
+        UPDATE api_keys SET ${set}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL
         RETURNING ${columns}`)
       const key = toKeyOrUnreadable(deactivated ?? before)
       return {
@@ -258,20 +252,14 @@ const make = Effect.gen(function* () {
     create,
     update,
     rotate,
+    // a secret that has expired already keeps the time at which it did
     endGrace: Effect.fn("Keys.endGrace")((id) =>
-      Effect.flatMap(DateTime.now, (now) =>
-        deactivate(
-          id,
-          "keys:end_grace",
-          { previous_key_expires_at: DateTime.toDateUtc(now) },
-          sql`previous_key_expires_at > now()`
-        )
-      )
+      deactivate(id, "keys:end_grace", sql`previous_key_expires_at = LEAST(previous_key_expires_at, now())`)
     ),
     revoke: Effect.fn("Keys.revoke")((id) =>
-      Effect.flatMap(DateTime.now, (now) => deactivate(id, "keys:revoke", { revoked_at: DateTime.toDateUtc(now) }))
+      Effect.flatMap(DateTime.now, (now) => deactivate(id, "keys:revoke", sql`revoked_at = ${DateTime.toDateUtc(now)}`))
     ),
-    disable: Effect.fn("Keys.disable")((id) => deactivate(id, "keys:disable", { disabled: true })),
+    disable: Effect.fn("Keys.disable")((id) => deactivate(id, "keys:disable", sql`disabled = true`)),
     enable: Effect.fn("Keys.enable")((id) => updateKey(id, "keys:enable", enableColumns))
   })
 })
