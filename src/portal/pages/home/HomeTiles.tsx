@@ -37,9 +37,12 @@ export const HomeTiles = ({ queues, spend }: Props) => {
       <Tile
         label="Refused / errors"
         value={
-          hour.query.isPending
-            ? undefined
-            : `${percentText(hour.refused, hour.requests)} / ${percentText(hour.errors, hour.requests)}`
+          hour.query.isPending ? undefined : (
+            <>
+              <span className={styles.whole}>{percentText(hour.refused, hour.requests)}</span> /{" "}
+              <span className={styles.whole}>{percentText(hour.errors, hour.requests)}</span>
+            </>
+          )
         }
         detail={`${countText(hour.refused)} refused, ${countText(hour.errors)} with status 5xx in the last hour`}
       />
