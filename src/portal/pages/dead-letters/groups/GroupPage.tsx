@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core"
+import { Button, Skeleton } from "@mantine/core"
 import { Link, useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
@@ -13,6 +13,7 @@ import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { useSettled } from "../../../shared/page/useSettled.ts"
 import { DataTable } from "../../../shared/table/DataTable.tsx"
 import { ReplayPlanDialog } from "../../../shared/tasks/ReplayPlanDialog.tsx"
 import { Count } from "../../../shared/words/Amounts.tsx"
@@ -39,6 +40,8 @@ const GroupPage = () => {
   const name = { queue_name: text("queue_name") ?? "", reason: text("reason") ?? "" }
   const exception = text("exception_type") ?? null
   const groups = useTasksApi<Groups>("/dlq/groups", { limit: 200 })
+  // the line of the stack in the head of the page arrives with them
+  const isHeadKnown = useSettled([groups])
   const group = groups.data?.groups.find(
     (one) => one.queue_name === name.queue_name && one.reason === name.reason && one.exception_type === exception
   )
@@ -75,49 +78,52 @@ const GroupPage = () => {
           )
         }
       />
-      <div className={styles.stack}>
-        <GroupTiles group={group} isLoading={groups.isPending} />
-        <Panel
-          title="Replays of this group"
-          query={groups}
-          height={20}
-          empty={(group?.replays ?? []).length === 0 ? "None yet." : undefined}
-        >
-          {group !== undefined && <History group={group} />}
-        </Panel>
-        {(list.query.isPending || rows.length > 0) && <Sample letters={rows} />}
-        <Panel title="Letters" query={list.query} height={240} flush>
-          <DataTable
-            name="group-letters"
-            label="Letters of the group"
-            columns={letterColumns}
-            rows={rows}
-            rowId={({ dlq_id }) => dlq_id}
-            onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
-            list={list}
-            {...(mayOperate && { selected, onSelect: setSelected })}
-            toolbar={
-              selected.size > 0 && (
-                <LetterBulk
-                  letters={rows.filter(({ dlq_id }) => selected.has(dlq_id))}
-                  onDone={() => setSelected(nothing)}
-                />
-              )
-            }
-            empty={
-              <Empty
-                action={
-                  <Button variant="default" renderRoot={(props) => <Link {...props} to="/dead-letters" />}>
-                    All groups
-                  </Button>
-                }
-              >
-                No letter of this group is open any more.
-              </Empty>
-            }
-          />
-        </Panel>
-      </div>
+      {!isHeadKnown && <Skeleton height={360} />}
+      {isHeadKnown && (
+        <div className={styles.stack}>
+          <GroupTiles group={group} isLoading={groups.isPending} />
+          <Panel
+            title="Replays of this group"
+            query={groups}
+            height={20}
+            empty={(group?.replays ?? []).length === 0 ? "None yet." : undefined}
+          >
+            {group !== undefined && <History group={group} />}
+          </Panel>
+          {(list.query.isPending || rows.length > 0) && <Sample letters={rows} />}
+          <Panel title="Letters" query={list.query} height={240} flush>
+            <DataTable
+              name="group-letters"
+              label="Letters of the group"
+              columns={letterColumns}
+              rows={rows}
+              rowId={({ dlq_id }) => dlq_id}
+              onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
+              list={list}
+              {...(mayOperate && { selected, onSelect: setSelected })}
+              toolbar={
+                selected.size > 0 && (
+                  <LetterBulk
+                    letters={rows.filter(({ dlq_id }) => selected.has(dlq_id))}
+                    onDone={() => setSelected(nothing)}
+                  />
+                )
+              }
+              empty={
+                <Empty
+                  action={
+                    <Button variant="default" renderRoot={(props) => <Link {...props} to="/dead-letters" />}>
+                      All groups
+                    </Button>
+                  }
+                >
+                  No letter of this group is open any more.
+                </Empty>
+              }
+            />
+          </Panel>
+        </div>
+      )}
       {isPlanning && (
         <ReplayPlanDialog
           selection={{ filter: { ...name, exception_type: exception, state: "dead_lettered" } }}
