@@ -1,7 +1,8 @@
-import { useEffect, useRef, useSyncExternalStore } from "react"
+import { useSyncExternalStore } from "react"
 import { ApiError } from "./ApiError.ts"
 import { call } from "./control.ts"
 import type { ResponseOf } from "./Endpoints.ts"
+import { holdsBegun, untilNotHeld } from "./heldSession.ts"
 import { setCsrf, whenSignedOut } from "./http.ts"
 import { installation } from "./installation.ts"
 
@@ -27,39 +28,6 @@ const become = (next: Session): void => {
 whenSignedOut(() => {
   if (session.state === "signed-in") void readSession()
 })
-
-let holds = 0
-let heldSoFar = 0
-let waiting: ReadonlyArray<() => void> = []
-
-const hold = (): (() => void) => {
-  holds++
-  heldSoFar++
-  let isHeld = true
-  return () => {
-    if (!isHeld) return
-    isHeld = false
-    holds--
-    if (holds > 0) return
-    for (const go of waiting) go()
-    waiting = []
-  }
-}
-
-/** Keeps the page while a secret is shown that is stored nowhere, although the session ends with the secret before it. */
-export const useHeldSession = () => {
-  const release = useRef(() => {})
-  useEffect(() => () => release.current(), [])
-  return {
-    hold: () => {
-      release.current = hold()
-    },
-    release: () => release.current()
-  }
-}
-
-const notHeld = (): Promise<void> =>
-  holds === 0 ? Promise.resolve() : new Promise((go) => (waiting = [...waiting, go]))
 
 const subscribe = (listener: () => void) => {
   listeners.add(listener)
@@ -90,13 +58,14 @@ export const readSession = (): Promise<void> => {
 
 const read = async (): Promise<void> => {
   if (!wasSignedIn()) return become({ state: "signed-out", ended: false })
-  await notHeld()
-  const begun = heldSoFar
+  await untilNotHeld()
+  const begun = holdsBegun()
   try {
     become({ state: "signed-in", who: await call("GET", "/admin-ui/session", {}) })
   } catch (cause) {
     if (cause instanceof ApiError && cause.status !== 0 && cause.status < 500) {
-      if (begun !== heldSoFar) return read()
+      // the answer is about the session before the new secret
+      if (begun !== holdsBegun()) return read()
       // a browser that had a session has lost it: to time, to a sign-out elsewhere, or to a server that forgot it
       become({ state: "signed-out", ended: localStorage.getItem(expected) !== null })
     } else become({ state: "unreachable", message: cause instanceof Error ? cause.message : "" })

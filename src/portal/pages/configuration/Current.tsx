@@ -6,7 +6,7 @@ import { Panel } from "../../shared/page/Panel.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { JsonView } from "../../shared/words/JsonView.tsx"
 
-/** The document, one section at a time, and as a file. Keys are asked for: there may be more of them than a document has. */
+/** The document, one section at a time, and as a file. Keys are left out unless they are asked for, because there may be more of them than a document can have. */
 export const Current = () => {
   const { change, text } = useTextSearch()
   const isWithKeys = text("keys") === "yes"

@@ -24,11 +24,11 @@ import type { Drawn, DrawnEdge, FlowProps } from "./drawn.ts"
 import styles from "./Flow.module.css"
 import { type Places, placesOf, size } from "./layout.ts"
 
-/** Of a larger graph only what is in view is given to the library, which looks at all of its nodes at every move. */
+/** React Flow looks at all of its nodes at every move, so it gets only the part in view of a graph with more nodes. */
 const mostAtOnce = 300
 const leastZoom = { small: 0.02, large: 0.4 }
 
-/** Where the arrow keys go, to the right and down. */
+/** The directions of the arrow keys, as steps to the right and down. */
 const directions: Readonly<Record<string, readonly [number, number]>> = {
   ArrowLeft: [-1, 0],
   ArrowRight: [1, 0],
@@ -52,19 +52,11 @@ const Flow = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
   const { area } = useStore(inView, isStillDrawn)
   const store = useStoreApi()
   const { getViewport, setViewport, zoomTo } = useReactFlow()
+  const moveByArrows = useArrowKeys()
   // a graph that grows while it is watched may be shown smaller than a large one can be
   useEffect(() => {
     if (isLarge && getViewport().zoom < leastZoom.large) void zoomTo(leastZoom.large)
   }, [isLarge, getViewport, zoomTo])
-  const move = (event: KeyboardEvent<HTMLDivElement>) => {
-    const [right, down] = directions[event.key] ?? [0, 0]
-    if (right === 0 && down === 0) return
-    event.preventDefault()
-    // the node that has the focus may go out of view, and the focus would be lost with it
-    event.currentTarget.focus()
-    const { x, y, zoom } = getViewport()
-    void setViewport({ x: x - right * stepPixels, y: y - down * stepPixels, zoom })
-  }
   const part = useMemo(
     () => (isLarge ? partIn(area, places, { nodes, edges }) : { nodes, edges }),
     [isLarge, area, places, nodes, edges]
@@ -86,7 +78,7 @@ const Flow = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
         const chosen = nodes.find((drawn) => isChosen(drawn, selection))?.id
         void setViewport(firstViewport(places, store.getState(), chosen))
       }}
-      onKeyDown={move}
+      onKeyDown={moveByArrows}
       tabIndex={0}
       minZoom={isLarge ? leastZoom.large : leastZoom.small}
       nodesDraggable={false}
@@ -99,6 +91,20 @@ const Flow = ({ edges, label, nodes, onSelect, selection }: FlowProps) => {
       <Controls showInteractive={false} showFitView={!isLarge} />
     </ReactFlow>
   )
+}
+
+const useArrowKeys = () => {
+  const { getViewport, setViewport } = useReactFlow()
+  return (event: KeyboardEvent<HTMLDivElement>) => {
+    const direction = directions[event.key]
+    if (direction === undefined) return
+    event.preventDefault()
+    // the node that has the focus may go out of view, and the focus would be lost with it
+    event.currentTarget.focus()
+    const [right, down] = direction
+    const { x, y, zoom } = getViewport()
+    void setViewport({ x: x - right * stepPixels, y: y - down * stepPixels, zoom })
+  }
 }
 
 interface InView {

@@ -53,7 +53,7 @@ const leastReadable = 0.6
 const comfortable = 0.85
 const padding = 24
 
-/** Begins with all of the drawing if it can be read then, and else with the chosen node, or with where it begins. */
+/** Shows the whole drawing if it is readable then, and otherwise the chosen node, or the left upper end of the drawing. */
 export const firstViewport = (places: Places, screen: Screen, chosen: string | undefined): Viewport => {
   if (places.size === 0) return { x: 0, y: 0, zoom: 1 }
   const { bottom, left, right, top } = boundsOf(places)
@@ -76,10 +76,10 @@ const centred = (x: number, y: number, zoom: number, { height, width }: Screen):
   zoom
 })
 
-/** Of a node with more edges, those to nodes outside the area are left out: thousands would cover everything. */
+/** A node with more edges keeps only those that stay within the area, because thousands of others would cover everything. */
 const mostToOutside = 12
 
-/** What of a large graph is drawn while an area of it is in view. */
+/** Returns the nodes and edges to draw while an area of a large graph is in view. */
 export const partIn = (
   area: Area,
   places: Places,

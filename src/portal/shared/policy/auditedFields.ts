@@ -13,13 +13,13 @@ const mostTold = 2
 const mostLetters = 40
 
 /** A field that an event changed, in words. */
-export interface Changed {
+interface Changed {
   readonly name: string
   readonly before: string
   readonly after: string
 }
 
-/** What an event changed, for a line: the first fields, and how many others. Nothing if it made or deleted the object. */
+/** Returns the first fields that an event changed, and the number of the others. An event that made or deleted the object has none. */
 export const changesOf = (
   before: unknown,
   after: unknown

@@ -7,12 +7,12 @@ import { useAllowed } from "../../../api/session.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { type Key, keyName, staleAfterKeys } from "../words/key.ts"
 import { EditKey } from "./EditKey.tsx"
-import { EndGrace } from "./EndGrace.tsx"
 import { MoveKey } from "./MoveKey.tsx"
 import { RevokeKey } from "./RevokeKey.tsx"
 import { RotateKey } from "./RotateKey.tsx"
+import { StopOldSecret } from "./StopOldSecret.tsx"
 
-type Dialog = "edit" | "move" | "rotate" | "end-grace" | "revoke"
+type Dialog = "edit" | "move" | "rotate" | "stop-old" | "revoke"
 
 /** What can be done with one key. What the token lacks is not there. */
 export const KeyActions = ({ of: key }: { readonly of: Key }) => {
@@ -22,7 +22,7 @@ export const KeyActions = ({ of: key }: { readonly of: Key }) => {
   const mayEdit = useAllowed("policies:update")
   const mayMove = useAllowed("keys:create") && mayEdit
   const close = () => setDialog(undefined)
-  const mayEndGrace = mayRotate && key.previous_key_expires_at !== null
+  const mayStopOld = mayRotate && key.previous_key_expires_at !== null
   if (key.revoked_at !== null) return null
   return (
     <Group gap={6}>
@@ -37,7 +37,7 @@ export const KeyActions = ({ of: key }: { readonly of: Key }) => {
         </Button>
       )}
       {mayDisable && <Switcher of={key} />}
-      {(mayMove || mayDisable || mayEndGrace) && (
+      {(mayMove || mayDisable || mayStopOld) && (
         <Menu position="bottom-end">
           <Menu.Target>
             <Button variant="default" px={6} aria-label="More actions">
@@ -46,7 +46,7 @@ export const KeyActions = ({ of: key }: { readonly of: Key }) => {
           </Menu.Target>
           <Menu.Dropdown>
             {mayMove && <Menu.Item onClick={() => setDialog("move")}>Move to another project</Menu.Item>}
-            {mayEndGrace && <Menu.Item onClick={() => setDialog("end-grace")}>Stop the old secret now</Menu.Item>}
+            {mayStopOld && <Menu.Item onClick={() => setDialog("stop-old")}>Stop the old secret now</Menu.Item>}
             {mayDisable && (
               <Menu.Item color="red" onClick={() => setDialog("revoke")}>
                 Revoke for ever
@@ -58,7 +58,7 @@ export const KeyActions = ({ of: key }: { readonly of: Key }) => {
       {dialog === "edit" && <EditKey of={key} onClose={close} />}
       {dialog === "move" && <MoveKey of={key} onClose={close} />}
       {dialog === "rotate" && <RotateKey of={key} onClose={close} />}
-      {dialog === "end-grace" && <EndGrace of={key} onClose={close} />}
+      {dialog === "stop-old" && <StopOldSecret of={key} onClose={close} />}
       {dialog === "revoke" && <RevokeKey of={key} onClose={close} />}
     </Group>
   )

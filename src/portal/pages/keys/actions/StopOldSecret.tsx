@@ -10,7 +10,7 @@ interface Props {
 }
 
 /** Stops the secret that a rotation replaced, before its grace is over. */
-export const EndGrace = ({ of: key, onClose }: Props) => {
+export const StopOldSecret = ({ of: key, onClose }: Props) => {
   const end = useApiWrite("POST", "/admin-ui/admin/keys/:id/end-grace", staleAfterKeys)
   return (
     <ChangeDialog
