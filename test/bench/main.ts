@@ -100,9 +100,9 @@ const portal = Effect.fnUntraced(function* (wanted: ReadonlyArray<Portal.Part>) 
   yield* Console.log(Portal.report(yield* Portal.run(upstream, wanted, say), yield* Machine.describe))
 })
 
-const livePage = Effect.fnUntraced(function* (minutes: number, perSecond: number) {
+const livePage = Effect.fnUntraced(function* (minutes: number, hurry: number) {
   const upstream = yield* Entrants.upstream
-  const soaked = yield* LiveRequests.soak(upstream, { minutes, perSecond }, say)
+  const soaked = yield* LiveRequests.soak(upstream, { minutes, hurry }, say)
   yield* Console.log(LiveRequests.soakReport(soaked, yield* Machine.describe))
 })
 
@@ -141,9 +141,9 @@ const command = Command.make(
         "Instead: minutes of constant load with everything on, watching memory and records (or tasks, or with --portal the heap of its live page)"
       )
     ),
-    rate: Flag.Int("rate").pipe(
-      Flag.withDefault(20),
-      Flag.withDescription("Requests a second on the live page of --portal --soak")
+    hurry: Flag.Int("hurry").pipe(
+      Flag.withDefault(1),
+      Flag.withDescription("How many times faster the minutes of --portal --soak pass: its timers and its requests")
     ),
     hostile: Flag.Finite("hostile").pipe(
       Flag.optional,
@@ -188,6 +188,7 @@ const command = Command.make(
     against: other,
     guarded: guardedOnly,
     hostile: hostileMinutes,
+    hurry,
     inner: innerOnly,
     lists: listsOnly,
     messaging,
@@ -195,7 +196,6 @@ const command = Command.make(
     portal: portalOnly,
     profile,
     quick,
-    rate,
     soak: minutes,
     status,
     usage: rows,
@@ -207,7 +207,7 @@ const command = Command.make(
     })
     if (innerOnly) return yield* inner
     if (listsOnly) return yield* lists
-    if (portalOnly && Option.isSome(minutes)) return yield* livePage(minutes.value, rate)
+    if (portalOnly && Option.isSome(minutes)) return yield* livePage(minutes.value, hurry)
     if (portalOnly) return yield* portal(yield* chosen(only, Portal.parts))
     if (Option.isSome(other)) return yield* against(other.value)
     if (status) return yield* Status.run(quick, nodeFlags, say)
