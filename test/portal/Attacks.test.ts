@@ -114,7 +114,9 @@ describePortal("An attacker", (portal) => {
       body: JSON.stringify({ model: name, messages: [] })
     })
     await sent.arrayBuffer()
-    const { page } = await portal.open("/projects")
+    const { page, problems } = await portal.open("/projects")
+    // the drawer of `open` asks for a project of this id
+    problems.expect(/^422 GET \/admin-ui\/admin\/usage/)
     await page.getByText("invoice U+202Egpj.exeU+202C").first().waitFor()
     for (const path of [
       "/keys",
@@ -123,13 +125,15 @@ describePortal("An attacker", (portal) => {
       `/projects/${project.id}`,
       "/requests?range=1h",
       "/usage",
+      `/usage?range=1h&open=${encodeURIComponent(name)}`,
       "/policies",
       "/audit"
     ]) {
       await page.goto(`${portal.gateway.control}/admin-ui${path}`)
       await page.locator("main").getByText("U+202Egpj.exe").first().waitFor()
-      const shown = await page.locator("main").innerText()
-      assert.notMatch(shown + (await page.title()), /[\u202A-\u202E]/, path)
+      const hints = `Array.from(document.querySelectorAll("[title]"), ({ title }) => title).join(" ")`
+      const shown = [await page.locator("main").innerText(), await page.title(), await page.evaluate<string>(hints)]
+      assert.notMatch(shown.join(" "), /[\u202A-\u202E]/, path)
     }
   })
 

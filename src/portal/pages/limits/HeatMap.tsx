@@ -35,8 +35,9 @@ export const HeatMap = ({ limits }: { readonly limits: ReadonlyArray<LimitState>
           {rows.slice(0, mostRows).map(({ cells, owner }) => (
             <tr key={owner.id}>
               <th scope="row">
-                <UnstyledButton className={styles.open} title={owner.name} onClick={() => change({ open: owner.id })}>
-                  <ForeignText>{owner.name}</ForeignText> {owner.scope !== "key" && <small>shared</small>}
+                <UnstyledButton className={styles.open} onClick={() => change({ open: owner.id })}>
+                  <ForeignText title={owner.name}>{owner.name}</ForeignText>{" "}
+                  {owner.scope !== "key" && <small>shared</small>}
                 </UnstyledButton>
               </th>
               {meters.map(({ name }) => {

@@ -16,8 +16,8 @@ export const columnsWith = (costs: ReadonlyMap<string, number> | undefined): Rea
     id: "task_id",
     header: "Task",
     cell: ({ task_id }) => (
-      <Link to="/tasks/$taskId" params={{ taskId: task_id }} title={task_id}>
-        <ForeignText>{task_id}</ForeignText>
+      <Link to="/tasks/$taskId" params={{ taskId: task_id }}>
+        <ForeignText title={task_id}>{task_id}</ForeignText>
       </Link>
     )
   },

@@ -1,6 +1,7 @@
 import { Button, Drawer, Group, Stack } from "@mantine/core"
 import type { FormEvent, ReactNode } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import { ErrorNote } from "../page/ErrorNote.tsx"
 
 interface Props {
@@ -36,7 +37,7 @@ export const FormDrawer = ({
       onClose={onClose}
       position="right"
       size={560}
-      title={title}
+      title={<ForeignText>{title}</ForeignText>}
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <form onSubmit={submit} noValidate>

@@ -1,5 +1,6 @@
 import { Button, Checkbox, Modal, Stack } from "@mantine/core"
 import { type ReactNode, useState } from "react"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import { CodeBlock } from "../words/CodeBlock.tsx"
 
 interface Props {
@@ -15,7 +16,14 @@ interface Props {
 export const SecretOnce = ({ children, onStored, secret, title }: Props) => {
   const [isStored, setStored] = useState(false)
   return (
-    <Modal opened onClose={() => {}} withCloseButton={false} closeOnEscape={false} title={title} size="lg">
+    <Modal
+      opened
+      onClose={() => {}}
+      withCloseButton={false}
+      closeOnEscape={false}
+      title={<ForeignText>{title}</ForeignText>}
+      size="lg"
+    >
       <Stack gap="sm">
         <p>This is the only time that it is shown. Only its hash is stored here.</p>
         <CodeBlock text={secret} label="Secret" />

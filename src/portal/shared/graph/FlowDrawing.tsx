@@ -153,12 +153,12 @@ const lineOf = ({ id, isDashed, label, source, target }: DrawnEdge): Edge => ({
 const Step = ({ data: { drawn }, selected }: NodeProps<StepNode>) => (
   <div className={styles.step} data-meaning={drawn.meaning} data-selected={selected || undefined} style={size}>
     <Handle type="target" position={Position.Left} isConnectable={false} />
-    <strong title={drawn.title}>
-      <ForeignText>{drawn.title}</ForeignText>
+    <strong>
+      <ForeignText title={drawn.title}>{drawn.title}</ForeignText>
     </strong>
     {drawn.lines.map((line) => (
-      <span key={line} title={line}>
-        <ForeignText>{line}</ForeignText>
+      <span key={line}>
+        <ForeignText title={line}>{line}</ForeignText>
       </span>
     ))}
     <Handle type="source" position={Position.Right} isConnectable={false} />

@@ -2,6 +2,7 @@ import { Button, Drawer, Group } from "@mantine/core"
 import { useNavigate } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import { CopyButton } from "../words/CopyButton.tsx"
 
 interface Props {
@@ -25,7 +26,9 @@ export const DetailDrawer = ({ children, page, title }: Props) => {
       title={
         id !== undefined && (
           <Group gap={6} wrap="nowrap">
-            <h2>{title(id)}</h2>
+            <h2>
+              <ForeignText>{title(id)}</ForeignText>
+            </h2>
             <CopyButton text={id} label="Copy the id" />
             {page !== undefined && (
               <Button variant="subtle" onClick={() => void navigate({ href: `/admin-ui${page(id)}` })}>

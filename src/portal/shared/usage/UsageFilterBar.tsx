@@ -24,8 +24,8 @@ export const UsageFilterBar = () => {
         const value = text(name) ?? ""
         return (
           <span key={name} className={styles.chip}>
-            <span title={value}>
-              <span className={styles.name}>{label}</span> <ForeignText>{nameOf(value)}</ForeignText>
+            <span>
+              <span className={styles.name}>{label}</span> <ForeignText title={value}>{nameOf(value)}</ForeignText>
             </span>
             <CloseButton
               size="sm"

@@ -12,8 +12,8 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
     id: "task",
     header: "Task",
     cell: ({ dlq_id, task_id }) => (
-      <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }} title={task_id ?? dlq_id}>
-        <ForeignText>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
+      <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
+        <ForeignText title={task_id ?? dlq_id}>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
       </Link>
     )
   },

@@ -30,8 +30,8 @@ export const Row = ({ bars, labels, onSelect, onToggle, row, selection, top }: P
           </span>
         </UnstyledButton>
       ) : (
-        <Link to="/tasks/$taskId" params={{ taskId: row.id }} title={row.label}>
-          <ForeignText>{row.label}</ForeignText>
+        <Link to="/tasks/$taskId" params={{ taskId: row.id }}>
+          <ForeignText title={row.label}>{row.label}</ForeignText>
         </Link>
       )}
     </div>
