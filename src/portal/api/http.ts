@@ -21,6 +21,8 @@ export const whenSignedOut = (listener: () => void): void => {
 }
 
 const noResponse = "The server cannot be reached. It may be restarting, or the network may be down."
+const lateResponse = "The server did not answer within a minute. A change may have been made all the same: look first."
+const deadlineMs = 60_000
 
 /** Sends a request with the session cookie. Fails with an `ApiError` unless the response is a success. */
 export const send = async (
@@ -28,6 +30,8 @@ export const send = async (
   address: string,
   { body, headers, signal }: Sent = {}
 ): Promise<Response> => {
+  const late = new AbortController()
+  const timer = window.setTimeout(() => late.abort(), deadlineMs)
   const response = await fetch(address, {
     method,
     credentials: "same-origin",
@@ -37,11 +41,13 @@ export const send = async (
       ...headers
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-    ...(signal !== undefined && { signal })
-  }).catch((cause: unknown) => {
-    if (signal?.aborted === true) throw cause
-    throw new ApiError(0, "unreachable", noResponse)
+    signal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal])
   })
+    .catch((cause: unknown) => {
+      if (signal?.aborted === true) throw cause
+      throw late.signal.aborted ? new ApiError(0, "timeout", lateResponse) : new ApiError(0, "unreachable", noResponse)
+    })
+    .finally(() => window.clearTimeout(timer))
   if (response.ok) return response
   const error = await apiErrorOf(response)
   if (error.status === 401) onSignedOut()
