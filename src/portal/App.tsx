@@ -1,6 +1,6 @@
 import { MantineProvider } from "@mantine/core"
 import { useMediaQuery } from "@mantine/hooks"
-import { Notifications } from "@mantine/notifications"
+import { Notifications, notifications } from "@mantine/notifications"
 import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
 import { setNonce } from "get-nonce"
@@ -10,7 +10,7 @@ import "@mantine/spotlight/styles.layer.css"
 import { ApiError } from "./api/ApiError.ts"
 import { nonce } from "./api/installation.ts"
 import { useLiveConnection } from "./api/live.ts"
-import type { SignedIn } from "./api/session.ts"
+import { type SignedIn, whenPersonLeaves } from "./api/session.ts"
 import "./theme/mantine.css"
 import { router } from "./router.tsx"
 import { theme, variables } from "./theme/theme.ts"
@@ -31,6 +31,11 @@ const queries = new QueryClient({
       refetchOnWindowFocus: true
     }
   }
+})
+
+whenPersonLeaves(() => {
+  queries.clear()
+  notifications.clean()
 })
 
 /** Loads the page of the address, so that the frame and the page appear at once. */

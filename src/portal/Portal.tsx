@@ -1,6 +1,6 @@
 import { useEffect } from "react"
 import { laterFile, useLaterFile } from "./api/laterFile.ts"
-import { expectSession, readSession, useSession, wasSignedIn } from "./api/session.ts"
+import { expectSession, personOf, readSession, useSession, wasSignedIn } from "./api/session.ts"
 import styles from "./Portal.module.css"
 
 /** The application is a file of its own, so that the sign-in page loads without it. */
@@ -35,7 +35,8 @@ export const Portal = () => {
         onRetry={() => window.location.reload()}
       />
     )
-  if (session.state === "signed-in" && app.content !== undefined) return <app.content.default who={session.who} />
+  if (session.state === "signed-in" && app.content !== undefined)
+    return <app.content.default key={personOf(session.who)} who={session.who} />
   if (session.state === "signed-out" && signIn.content !== undefined)
     return <signIn.content.default ended={session.ended} />
   return <Waiting />

@@ -18,7 +18,24 @@ export type Session =
 let session: Session = { state: "unknown" }
 const listeners = new Set<() => void>()
 
+/** What is kept of a person names things that the next one at this browser may not be allowed to see. */
+const forgetting = new Set<() => void>([() => localStorage.removeItem("svc-recent")])
+
+/** `forget` is called once somebody else, or nobody, is signed in. */
+export const whenPersonLeaves = (forget: () => void): void => {
+  forgetting.add(forget)
+}
+
+let person: string | undefined
+
+/** A new secret of the same token is the same person. */
+export const personOf = ({ kind, name }: SignedIn): string => `${kind} ${name}`
+
 const become = (next: Session): void => {
+  const present = next.state === "signed-in" ? personOf(next.who) : undefined
+  const hasLeft = next.state === "signed-out" || (present !== undefined && person !== undefined && present !== person)
+  if (hasLeft) for (const forget of forgetting) forget()
+  if (hasLeft || present !== undefined) person = present
   session = next
   setCsrf(next.state === "signed-in" ? next.who.csrf : undefined)
   for (const listener of listeners) listener()
@@ -77,12 +94,8 @@ export const signIn = async (token: string): Promise<void> => {
   become({ state: "signed-in", who: await call("POST", "/admin-ui/session", { body: { token } }) })
 }
 
-/** What the palette remembers names things that the next person at this browser may not be allowed to see. */
-const ofThisPerson = ["svc-recent"]
-
 export const signOut = async (): Promise<void> => {
   await call("DELETE", "/admin-ui/session", {})
-  for (const name of ofThisPerson) localStorage.removeItem(name)
   become({ state: "signed-out", ended: false })
 }
 
