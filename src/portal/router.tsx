@@ -57,6 +57,8 @@ export const router = createRouter({
   defaultPreload: "intent",
   defaultPendingMs: 300,
   defaultPendingComponent: Skeletons,
+  // what a page holds about one object, such as an open dialog, must not reach the next one
+  defaultRemountDeps: ({ params }) => params,
   scrollRestoration: true
 })
 

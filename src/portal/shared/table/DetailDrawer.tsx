@@ -1,6 +1,6 @@
 import { Button, Drawer, Group } from "@mantine/core"
 import { useNavigate } from "@tanstack/react-router"
-import type { ReactNode } from "react"
+import { Fragment, type ReactNode } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { CopyButton } from "../words/CopyButton.tsx"
@@ -40,7 +40,7 @@ export const DetailDrawer = ({ children, page, title }: Props) => {
       }
       closeButtonProps={{ "aria-label": "Close" }}
     >
-      {id !== undefined && children(id)}
+      {id !== undefined && <Fragment key={id}>{children(id)}</Fragment>}
     </Drawer>
   )
 }
