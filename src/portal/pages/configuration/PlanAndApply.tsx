@@ -17,6 +17,8 @@ export type Plan = ResponseOf<"POST", "/admin-ui/admin/configuration/plan">
 
 interface Planned {
   readonly plan: Plan
+  /** What is applied: the document of the plan, whatever the editor has by then. */
+  readonly document: Readonly<Record<string, unknown>>
   /** The plan that was shown before somebody else changed something. */
   readonly outdated: Plan | undefined
 }
@@ -35,13 +37,12 @@ export const PlanAndApply = () => {
     setText(next)
     reset()
   }
-  const plan = (outdated?: Plan) =>
-    document === undefined
-      ? Promise.resolve(undefined)
-      : submit(async () => ({
-          plan: await callWith("POST", "/admin-ui/admin/configuration/plan", document),
-          outdated
-        }))
+  const plan = (planned: Planned["document"], outdated?: Plan) =>
+    submit(async () => ({
+      plan: await callWith("POST", "/admin-ui/admin/configuration/plan", planned),
+      document: planned,
+      outdated
+    }))
   const take = (file: File | null | undefined) => void file?.text().then(become)
   const drop = (event: DragEvent) => {
     event.preventDefault()
@@ -54,19 +55,21 @@ export const PlanAndApply = () => {
       become(JSON.stringify(current, null, 2))
     })
 
-  const apply = ({ plan: shown }: Planned) =>
+  const apply = ({ document: planned, plan: shown }: Planned) =>
     ask({
       title: "Apply the document",
       action: `Apply ${countedText(shown.changes.length, "change")}`,
       name: "apply",
       body: <PlanView plan={shown} isShort />,
       run: async () => {
-        if (document === undefined) return
         try {
-          await callWith("POST", "/admin-ui/admin/configuration/apply", { base_hash: shown.base_hash, document })
+          await callWith("POST", "/admin-ui/admin/configuration/apply", {
+            base_hash: shown.base_hash,
+            document: planned
+          })
         } catch (cause) {
           // somebody was faster: the page shows what would change now, beside what was shown
-          if (failureOf(cause).status === 409) await plan(shown)
+          if (failureOf(cause).status === 409) await plan(planned, shown)
           throw cause
         }
       },
@@ -117,7 +120,13 @@ export const PlanAndApply = () => {
           />
         </div>
         <Group mt="sm">
-          <Button onClick={() => void plan()} loading={isBusy} disabled={document === undefined}>
+          <Button
+            onClick={() => {
+              if (document !== undefined) void plan(document)
+            }}
+            loading={isBusy}
+            disabled={document === undefined}
+          >
             Show what would change
           </Button>
         </Group>

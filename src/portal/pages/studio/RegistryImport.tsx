@@ -11,6 +11,12 @@ import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { RegistryDifference } from "./RegistryDifference.tsx"
 
+interface Previewed {
+  readonly diff: Diff
+  /** What is activated: the list of the difference, whatever the editor has by then. */
+  readonly list: Readonly<Record<string, unknown>>
+}
+
 type Diff = ResponseOf<"POST", "/admin-ui/admin/services/import/preview">["diff"]
 
 const sample = `{
@@ -25,7 +31,7 @@ const sample = `{
 export const RegistryImport = () => {
   const mayChange = useAllowed("services:update")
   const [text, setText] = useState(sample)
-  const { error, isBusy, reset, result, submit } = useSubmit<Diff>()
+  const { error, isBusy, reset, result, submit } = useSubmit<Previewed>()
   const { ask, dialog } = useConfirm()
   const draft = objectOf(text)
   const become = (next: string) => {
@@ -34,18 +40,19 @@ export const RegistryImport = () => {
   }
   const preview = () => {
     if (draft !== undefined) {
-      void submit(async () => (await callWith("POST", "/admin-ui/admin/services/import/preview", draft)).diff)
+      void submit(async () => {
+        const { diff } = await callWith("POST", "/admin-ui/admin/services/import/preview", draft)
+        return { diff, list: draft }
+      })
     }
   }
-  const activate = (diff: Diff) =>
+  const activate = ({ diff, list }: Previewed) =>
     ask({
       title: "Replace the services by this list",
       action: "Activate",
       name: "activate",
       body: <RegistryDifference diff={diff} />,
-      run: async () => {
-        if (draft !== undefined) await callWith("POST", "/admin-ui/admin/services/import/activate", draft)
-      },
+      run: () => callWith("POST", "/admin-ui/admin/services/import/activate", list),
       done: "The list is active. The version before it is under Versions.",
       audit: { type: "service_registry", id: "" },
       onDone: reset
@@ -72,8 +79,8 @@ export const RegistryImport = () => {
           height={260}
         />
         {error !== null && <ErrorNote error={error} />}
-        {result !== undefined && <RegistryDifference diff={result} />}
-        {result !== undefined && result.invalid.length > 0 && (
+        {result !== undefined && <RegistryDifference diff={result.diff} />}
+        {result !== undefined && result.diff.invalid.length > 0 && (
           <Alert color="red">Mend what is invalid before you activate the list.</Alert>
         )}
         <Group>
@@ -81,7 +88,7 @@ export const RegistryImport = () => {
             Show the difference
           </Button>
           {mayChange && result !== undefined && (
-            <Button onClick={() => activate(result)} disabled={result.invalid.length > 0}>
+            <Button onClick={() => activate(result)} disabled={result.diff.invalid.length > 0}>
               Activate
             </Button>
           )}

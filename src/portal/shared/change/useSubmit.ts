@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
+import { useRef, useState } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
 import { failureOf } from "./useConfirm.tsx"
 
@@ -9,23 +9,32 @@ export const useSubmit = <Result>() => {
   const [error, setError] = useState<ApiError | null>(null)
   const [isBusy, setBusy] = useState(false)
   const [result, setResult] = useState<Result>()
+  // counts what was sent or dropped, as an answer to something older says nothing about what is in the form now
+  const turn = useRef(0)
 
   const submit = async (send: () => Promise<Result>, { refresh = false } = {}): Promise<Result | undefined> => {
+    const own = ++turn.current
     setBusy(true)
     setError(null)
     try {
       const answer = await send()
+      if (own !== turn.current) return undefined
       setResult(answer)
       if (refresh) await client.invalidateQueries()
       return answer
     } catch (cause) {
-      setError(failureOf(cause))
+      if (own === turn.current) setError(failureOf(cause))
       return undefined
     } finally {
-      setBusy(false)
+      if (own === turn.current) setBusy(false)
     }
   }
-  return { submit, error, isBusy, result, reset: () => setResult(undefined) }
+  const reset = () => {
+    turn.current++
+    setBusy(false)
+    setResult(undefined)
+  }
+  return { submit, error, isBusy, result, reset }
 }
 
 /** What the server refused at this field, such as `allowed_methods` or `pricing_rules[0].equals`. */
