@@ -16,21 +16,29 @@ export type LiveEvent = Partial<Record<LiveTopic, Readonly<Record<string, Digest
 /**
  * - `live`: events arrive.
  * - `paused`: the tab is hidden, or the person has paused.
- * - `reconnecting`: the connection was lost; what is missed arrives with the next one.
+ * - `reconnecting`: there is no connection, or not yet; what is missed arrives with the next one.
+ * - `reset`: events were missing a moment ago, so that what is shown was read again.
  * - `off`: no topic is open to the token.
  */
-export type LiveState = "live" | "paused" | "reconnecting" | "off"
+export type LiveState = "live" | "paused" | "reconnecting" | "reset" | "off"
 
 /** What the tab with the connection tells the other tabs. */
 type Told =
   | { readonly kind: "event"; readonly id: string; readonly event: LiveEvent }
-  | { readonly kind: "reset"; readonly topics: ReadonlyArray<LiveTopic> }
+  | { readonly kind: "reset" }
   | { readonly kind: "state"; readonly state: LiveState }
+
+/** What a tab says to the others when it begins to follow. The one with the connection answers with its state. */
+interface Asked {
+  readonly kind: "asked"
+}
 
 type Listener = (told: Exclude<Told, { readonly kind: "state" }>) => void
 
 const topicScopes = ["usage:read", "audit:read", "tasks:read", "tasks:operate"]
 const retryMs = 3_000
+/** For so long the page says that it was read again. */
+const resetMs = 5_000
 
 /**
  * One connection for all tabs of the browser. The tab that holds the lock has it, and tells the others what it hears.
@@ -43,13 +51,19 @@ class LiveConnection {
   private readonly channel = new BroadcastChannel("svc-live")
   private lastId: string | undefined
   private isPausedByPerson = false
+  /** While this tab was paused, another one heard something. */
+  private hasMissed = false
+  private resetTimer: number | undefined
   private release: (() => void) | undefined
   private source: EventSource | undefined
 
   start(scopes: ReadonlyArray<string>): () => void {
     if (!allows(scopes, topicScopes)) return () => {}
-    this.channel.onmessage = ({ data }: MessageEvent<Told>) => this.take(data)
-    const follow = () => (document.hidden || this.isPausedByPerson ? this.stop("paused") : this.compete())
+    this.channel.onmessage = ({ data }: MessageEvent<Told | Asked>) => {
+      if (data.kind !== "asked") this.take(data)
+      else if (this.source !== undefined) this.channel.postMessage({ kind: "state", state: this.state })
+    }
+    const follow = () => (this.isPaused() ? this.stop("paused") : this.compete())
     document.addEventListener("visibilitychange", follow)
     this.toggle = () => {
       this.isPausedByPerson = !this.isPausedByPerson
@@ -64,7 +78,12 @@ class LiveConnection {
 
   toggle = (): void => {}
 
+  private isPaused(): boolean {
+    return document.hidden || this.isPausedByPerson
+  }
+
   private become(state: LiveState): void {
+    window.clearTimeout(this.resetTimer)
     if (this.state === state) return
     this.state = state
     for (const listener of this.stateListeners) listener()
@@ -90,7 +109,11 @@ class LiveConnection {
       this.source = undefined
       giveBack()
     }
-    this.become("live")
+    this.become("reconnecting")
+    this.channel.postMessage({ kind: "asked" })
+    // the next connection begins after the last event, and not after the last one that was shown here
+    if (this.hasMissed) this.take({ kind: "reset" })
+    this.hasMissed = false
     const hold = async () => {
       this.connect()
       await held
@@ -109,7 +132,7 @@ class LiveConnection {
     source.addEventListener("live", ({ data, lastEventId }) =>
       this.tell({ kind: "event", id: lastEventId, event: JSON.parse(data) })
     )
-    source.addEventListener("reset", ({ data }) => this.tell({ kind: "reset", topics: topicsOf(JSON.parse(data)) }))
+    source.addEventListener("reset", () => this.tell({ kind: "reset" }))
     source.addEventListener("end", () => void readSession())
     source.onerror = () => {
       this.tell({ kind: "state", state: "reconnecting" })
@@ -129,14 +152,21 @@ class LiveConnection {
 
   private take(told: Told): void {
     if (told.kind === "event") this.lastId = told.id
-    if (document.hidden || this.isPausedByPerson) return
-    if (told.kind === "state") this.become(told.state)
-    else for (const listener of this.listeners) listener(told)
+    if (this.isPaused()) {
+      this.hasMissed ||= told.kind !== "state"
+      return
+    }
+    if (told.kind === "state") {
+      this.become(told.state)
+      return
+    }
+    if (told.kind === "reset" && this.state === "live") {
+      this.become("reset")
+      this.resetTimer = window.setTimeout(() => this.become("live"), resetMs)
+    }
+    for (const listener of this.listeners) listener(told)
   }
 }
-
-const topicsOf = (data: unknown): ReadonlyArray<LiveTopic> =>
-  typeof data === "object" && data !== null && "topics" in data && Array.isArray(data.topics) ? data.topics : []
 
 const connection = new LiveConnection()
 
@@ -175,17 +205,18 @@ export const useLive = (onEvent: (event: LiveEvent) => void, onReset: () => void
  */
 export const useLiveRefresh = (topics: ReadonlyArray<LiveTopic>, paths: ReadonlyArray<string>): void => {
   const client = useQueryClient()
-  const refresh = useEffectEvent(() => {
-    for (const path of paths) {
-      if (client.isFetching({ queryKey: [path] }) === 0) void client.invalidateQueries({ queryKey: [path] })
-    }
+  /** Returns whether an answer is still awaited, which may be older than what happened. */
+  const refresh = useEffectEvent((): boolean => {
+    const awaited = paths.filter((path) => client.isFetching({ queryKey: [path] }) > 0)
+    for (const path of paths) if (!awaited.includes(path)) void client.invalidateQueries({ queryKey: [path] })
+    return awaited.length > 0
   })
   useEffect(() => {
     let timer: number | undefined
     const soon = () => {
       timer ??= window.setTimeout(() => {
         timer = undefined
-        refresh()
+        if (refresh()) soon()
       }, refreshEveryMs)
     }
     const listener: Listener = (told) => {

@@ -7,6 +7,7 @@ const sentences: Readonly<Record<LiveState, string>> = {
   live: "What you see changes as it happens. Press l to pause.",
   paused: "Nothing changes by itself. Press l to go on.",
   reconnecting: "The connection was lost. What is missed appears once it is back.",
+  reset: "Some events were missing, so that the page was read again.",
   off: "Your token has no scope for live data."
 }
 

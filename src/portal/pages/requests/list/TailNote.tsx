@@ -38,6 +38,6 @@ export const TailNote = ({ isOn, onRelease, onReload, tail: { leftOut, shown, wa
 const sentenceOf = (isOn: boolean, state: string, isWaiting: boolean): string => {
   if (!isOn) return "New requests do not appear: the range has ended, or the order is not that of time."
   if (state === "off") return "Your token has no scope for live data."
-  if (state !== "live") return "New requests appear once the page is live again."
+  if (state === "paused" || state === "reconnecting") return "New requests appear once the page is live again."
   return isWaiting ? "They wait while you are at the rows." : "New requests appear at the top."
 }

@@ -19,6 +19,8 @@ const empty: Stream = { state: "connecting", events: [], reset: undefined }
 /** Statuses that arrive together are drawn together. */
 const drawEveryMs = 150
 const closed = 2
+/** The browser itself connects again, but not once the server has refused, as it does while it starts. */
+const retryMs = 3_000
 const hasEnded: ReadonlySet<Explanation["verdict"]> = new Set(["finished", "dead_lettered"])
 
 /** Follows the event stream of a task: first what is stored, then what happens. */
@@ -35,27 +37,40 @@ export const useStatusStream = (taskId: string): Stream => {
 class StatusStream {
   private readonly taskId: string
   private readonly draw: (stream: Stream) => void
-  private readonly source: EventSource
+  private source: EventSource
   private events: Array<StatusEvent> = []
   private reset: string | undefined
   private state: StreamState = "connecting"
   private timer: number | undefined
+  private retry: number | undefined
   /** The id of the status that was the latest when the stream began. */
   private latest: string | undefined
 
   constructor(taskId: string, draw: (stream: Stream) => void) {
     this.taskId = taskId
     this.draw = draw
-    this.source = new EventSource(tasksPath + taskPath`/events/${taskId}`)
-    this.source.addEventListener("ready", () => void this.begin())
-    this.source.addEventListener("status", ({ data }) => this.take(JSON.parse(data)))
-    this.source.addEventListener("reset", ({ data }) => this.startAnew(JSON.parse(data)))
-    this.source.onerror = () => void this.interrupted()
+    this.source = this.connect()
   }
 
   close(): void {
     this.source.close()
     window.clearTimeout(this.timer)
+    window.clearTimeout(this.retry)
+  }
+
+  private connect(): EventSource {
+    const source = new EventSource(tasksPath + taskPath`/events/${this.taskId}`)
+    let isFirst = true
+    source.addEventListener("ready", () => {
+      // when the browser connects again, only what is new arrives
+      if (isFirst) this.events = []
+      isFirst = false
+      void this.begin()
+    })
+    source.addEventListener("status", ({ data }) => this.take(JSON.parse(data)))
+    source.addEventListener("reset", ({ data }) => this.startAnew(JSON.parse(data)))
+    source.onerror = () => void this.interrupted()
+    return source
   }
 
   /** The server says what it has stored, so that the end of the replay is known. */
@@ -86,7 +101,13 @@ class StatusStream {
 
   /** The server ends the stream with the task. The browser would ask again and again. */
   private async interrupted(): Promise<void> {
-    if (this.source.readyState === closed) return this.become("lost")
+    if (this.source.readyState === closed) {
+      this.become("lost")
+      this.retry = window.setTimeout(() => {
+        this.source = this.connect()
+      }, retryMs)
+      return
+    }
     const explanation = await callTasks<Explanation>("GET", taskPath`/executions/${this.taskId}/explain`).catch(
       () => undefined
     )
