@@ -35,7 +35,13 @@ const optionsOf = ({ enabled = true, refreshMs }: ReadOptions) => ({
   ...(refreshMs !== undefined && { refetchInterval: refreshMs })
 })
 
-/** Reads one object or a short list of the control API. The answer before stays until the next one is there. */
+/** Keeps the answer before until the next one is there, unless it is about another object. */
+const previousOf =
+  (place: number, object: unknown) =>
+  <Body>(previous: Body | undefined, query: { readonly queryKey: QueryKey } | undefined): Body | undefined =>
+    hashKey([query?.queryKey[place]]) === hashKey([object]) ? previous : undefined
+
+/** Reads one object or a short list of the control API. */
 export const useApi = <P extends PathOf<"GET">>(
   path: P,
   request: Request<"GET", P>,
@@ -44,7 +50,7 @@ export const useApi = <P extends PathOf<"GET">>(
   useQuery<ResponseOf<"GET", P>, ApiError>({
     queryKey: [path, request.params, request.query],
     queryFn: ({ signal }) => call("GET", path, request, { signal }),
-    placeholderData: keepPreviousData,
+    placeholderData: previousOf(1, request.params),
     ...optionsOf(options),
     ...(refreshAfter !== undefined && { refetchInterval: intervalOf(refreshAfter) })
   })
@@ -96,7 +102,7 @@ export const useTasksApi = <Body>(
   useQuery<Body, ApiError>({
     queryKey: [tasksPath, path, query],
     queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
-    placeholderData: keepPreviousData,
+    placeholderData: previousOf(1, path),
     ...optionsOf(options),
     ...(refreshAfter !== undefined && { refetchInterval: intervalOf(refreshAfter) })
   })
@@ -146,6 +152,11 @@ export const useTasksWrite = <Body>(): UseMutationResult<Body, ApiError, TasksWr
   })
 }
 
+interface WriteOptions {
+  /** The answer has a secret that is told once: it is handed on before anything is read again. */
+  readonly hasSecret?: boolean
+}
+
 /**
  * Changes something by the control API. `stale` names the paths of reads that the change makes old; they are read
  * again. Nothing is shown as done before the server has said so.
@@ -153,15 +164,16 @@ export const useTasksWrite = <Body>(): UseMutationResult<Body, ApiError, TasksWr
 export const useApiWrite = <M extends Exclude<Method, "GET">, P extends PathOf<M>>(
   method: M,
   path: P,
-  stale: ReadonlyArray<string>
+  stale: ReadonlyArray<string>,
+  { hasSecret = false }: WriteOptions = {}
 ): UseMutationResult<ResponseOf<M, P>, ApiError, Request<M, P>> => {
   const client = useQueryClient()
   return useMutation<ResponseOf<M, P>, ApiError, Request<M, P>>({
     mutationFn: (request) => call(method, path, request),
     // a response may have a secret, which must not stay in the memory of the page
     gcTime: 0,
-    onSuccess: (_, { params }) =>
-      Promise.all(
+    onSuccess: (_, { params }) => {
+      const readAgain = Promise.all(
         stale.map((read) =>
           client.invalidateQueries({
             queryKey: [read],
@@ -171,5 +183,7 @@ export const useApiWrite = <M extends Exclude<Method, "GET">, P extends PathOf<M
           })
         )
       )
+      return hasSecret ? undefined : readAgain
+    }
   })
 }

@@ -4,6 +4,7 @@ import { useApi, useApiWrite } from "../../api/queries.ts"
 import { useSession } from "../../api/session.ts"
 import { SecretOnce } from "../../shared/dialogs/SecretOnce.tsx"
 import { TimeInput } from "../../shared/dialogs/TimeInput.tsx"
+import { useUnstoredSecret } from "../../shared/dialogs/useUnstoredSecret.ts"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { staleAfterTokens, tokensPath } from "./operator.ts"
 
@@ -16,7 +17,8 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
   const [name, setName] = useState("")
   const [chosen, setChosen] = useState<ReadonlyArray<string>>([])
   const [expires, setExpires] = useState<string | null>(null)
-  const create = useApiWrite("POST", tokensPath, staleAfterTokens)
+  const create = useApiWrite("POST", tokensPath, staleAfterTokens, { hasSecret: true })
+  useUnstoredSecret(create.isPending)
   const held = session.state === "signed-in" ? session.who.scopes : []
   const mayGrant = (scope: string) => held.includes("*") || held.includes(scope)
   const offered = (scopes.data ?? []).filter(({ scope }) => mayGrant(scope))
@@ -34,7 +36,7 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
     )
   }
   return (
-    <Modal opened onClose={onClose} title="Create an operator token" size="lg">
+    <Modal opened onClose={create.isPending ? () => {} : onClose} title="Create an operator token" size="lg">
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -79,7 +81,7 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
           />
           {create.error !== null && create.error.fields.length === 0 && <ErrorNote error={create.error} />}
           <Group justify="end">
-            <Button variant="default" onClick={onClose}>
+            <Button variant="default" onClick={onClose} disabled={create.isPending}>
               Cancel
             </Button>
             <Button type="submit" loading={create.isPending} disabled={name === "" || chosen.length === 0}>

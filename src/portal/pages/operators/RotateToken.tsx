@@ -6,6 +6,7 @@ import { useHeldSession } from "../../api/heldSession.ts"
 import { signIn } from "../../api/session.ts"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { SecretOnce } from "../../shared/dialogs/SecretOnce.tsx"
+import { useUnstoredSecret } from "../../shared/dialogs/useUnstoredSecret.ts"
 import { staleAfterTokens, type Token } from "./operator.ts"
 
 const rotatePath = "/admin-ui/admin/operator-tokens/:id/rotate"
@@ -33,6 +34,7 @@ export const RotateToken = ({ of: token, onClose }: Props) => {
     onError: session.release,
     gcTime: 0
   })
+  useUnstoredSecret(rotate.isPending)
   const secret = rotate.data?.raw_token
   if (secret !== undefined) {
     return (

@@ -57,7 +57,7 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
     setError(null)
     try {
       const result = await run()
-      await client.invalidateQueries()
+      await Promise.race([client.invalidateQueries(), new Promise((go) => window.setTimeout(go, mostWaitMs))])
       close()
       onDone?.(result)
       tell({ done, audit, undo }, () => client.invalidateQueries())
@@ -89,6 +89,9 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
   }
   return { ask: setChange, dialog: change !== undefined && dialogOf(change) }
 }
+
+/** The dialog closes over the new state; a read that takes longer does not keep it open. */
+const mostWaitMs = 2_000
 
 export const failureOf = (cause: unknown): ApiError =>
   cause instanceof ApiError ? cause : new ApiError(0, "failed", cause instanceof Error ? cause.message : String(cause))

@@ -26,8 +26,10 @@ export const ChangeDialog = (props: Props) => {
   const [typed, setTyped] = useState("")
   // nobody can type the marks of a name
   const isConfirmed = !isDisabled && (name === undefined || typed === name || typed === shownText(name))
+  // what was sent cannot be called off, and its answer may have a secret
+  const close = isBusy ? () => {} : onClose
   return (
-    <Modal opened onClose={onClose} title={<ForeignText>{title}</ForeignText>} size="lg">
+    <Modal opened onClose={close} title={<ForeignText>{title}</ForeignText>} size="lg">
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -47,7 +49,7 @@ export const ChangeDialog = (props: Props) => {
           )}
           {error !== null && <ErrorNote error={error} />}
           <Group justify="end">
-            <Button variant="default" onClick={onClose}>
+            <Button variant="default" onClick={close} disabled={isBusy}>
               Cancel
             </Button>
             <Button

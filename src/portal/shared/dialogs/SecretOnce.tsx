@@ -2,6 +2,7 @@ import { Button, Checkbox, Modal, Stack } from "@mantine/core"
 import { type ReactNode, useState } from "react"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { CodeBlock } from "../words/CodeBlock.tsx"
+import { useUnstoredSecret } from "./useUnstoredSecret.ts"
 
 interface Props {
   readonly title: string
@@ -15,6 +16,7 @@ interface Props {
 /** Shows a secret the one time that the server tells it. */
 export const SecretOnce = ({ children, onStored, secret, title }: Props) => {
   const [isStored, setStored] = useState(false)
+  useUnstoredSecret(!isStored)
   return (
     <Modal
       opened

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core"
 import { useState } from "react"
 import { useAllowed } from "../../../api/session.ts"
+import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
@@ -19,6 +20,8 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
   const [arrived, setArrived] = useState<Arrived>()
   const [tool, setTool] = useState("claude-code")
   const [budget, setBudget] = useState<number>()
+  const isUnstored = made !== undefined && made.secret !== ""
+  useUnstoredSecret(isUnstored)
   if (!mayCreate) {
     return (
       <Empty command={firstCommand}>
@@ -68,7 +71,10 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
       </Step>
       {isSent && (
         <li>
-          <Button onClick={onDone}>Go on to the home page</Button>
+          <Button onClick={onDone} disabled={isUnstored}>
+            Go on to the home page
+          </Button>
+          {isUnstored && <p>Store the secret of the key first: step 2 has it.</p>}
         </li>
       )}
     </ol>

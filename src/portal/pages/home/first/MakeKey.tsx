@@ -1,6 +1,7 @@
 import { Button, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
+import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { LinkButton } from "../../../shared/page/LinkButton.tsx"
 import styles from "./FirstSteps.module.css"
@@ -18,7 +19,8 @@ const keysPath = "/admin-ui/admin/keys"
 /** Makes a key with a name and nothing else. The page of keys has everything that a key can have. */
 export const MakeKey = ({ onMade }: { readonly onMade: (key: MadeKey) => void }) => {
   const [name, setName] = useState("first key")
-  const create = useApiWrite("POST", keysPath, [keysPath])
+  const create = useApiWrite("POST", keysPath, [keysPath], { hasSecret: true })
+  useUnstoredSecret(create.isPending)
   const existing = useApi(keysPath, { query: { limit: 1, state: "active" } })
   const nameError = create.error?.fields.find(({ field }) => field === "name")?.message
   return (

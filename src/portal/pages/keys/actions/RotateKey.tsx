@@ -2,6 +2,7 @@ import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { SecretOnce } from "../../../shared/dialogs/SecretOnce.tsx"
+import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { When } from "../../../shared/words/When.tsx"
 import { type Key, keyName, staleAfterKeys } from "../words/key.ts"
 import { GraceSelect, usualGrace } from "./GraceSelect.tsx"
@@ -14,7 +15,8 @@ interface Props {
 /** Gives a key a new secret. Its policy, its counters and its id stay. */
 export const RotateKey = ({ of: key, onClose }: Props) => {
   const [grace, setGrace] = useState(usualGrace)
-  const rotate = useApiWrite("POST", "/admin-ui/admin/keys/:id/rotate", staleAfterKeys)
+  const rotate = useApiWrite("POST", "/admin-ui/admin/keys/:id/rotate", staleAfterKeys, { hasSecret: true })
+  useUnstoredSecret(rotate.isPending)
   if (rotate.data !== undefined) {
     return (
       <SecretOnce title={`The new secret of ${keyName(key)}`} secret={rotate.data.raw_key} onStored={onClose}>

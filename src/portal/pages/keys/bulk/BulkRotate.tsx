@@ -2,6 +2,7 @@ import { Button, Checkbox, Group, Modal, Stack } from "@mantine/core"
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { call } from "../../../api/control.ts"
+import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { countText } from "../../../shared/words/format.ts"
 import { saveText } from "../../../shared/words/saveText.ts"
 import { GraceSelect, usualGrace } from "../actions/GraceSelect.tsx"
@@ -59,6 +60,7 @@ export const BulkRotate = ({ keys, onClose, onDone }: Props) => {
     await Promise.all(staleAfterKeys.map((path) => client.invalidateQueries({ queryKey: [path] })))
   }
   const rotated = (results ?? []).flatMap(({ done }) => done ?? [])
+  useUnstoredSecret(results !== undefined && !(isEnded && (rotated.length === 0 || isStored)))
   const store = () => {
     saveText(`keys-${new Date().toISOString().slice(0, 10)}.csv`, "text/csv", secretsFile(rotated))
   }

@@ -3,6 +3,7 @@ import { useState } from "react"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
@@ -33,6 +34,7 @@ const useFirstModel = (allowed: ReadonlyArray<string> | null) => {
 /** The secret, the one time that it is shown, and how to use it. */
 export const MadeKey = ({ made, onStored }: Props) => {
   const [isStored, setStored] = useState(false)
+  useUnstoredSecret(!isStored)
   const model = useFirstModel(made.key.policy.allowed_models)
   const isRefused = made.key.policy.unpriced_models === "refuse" && model.isUnpriced
   return (
@@ -62,8 +64,11 @@ export const MadeKey = ({ made, onStored }: Props) => {
           {isRefused && (
             <p>
               <StatusWord meaning="warning">no price</StatusWord> No model that this key may call has a price yet, and
-              its policy refuses models without one. <a href="/admin-ui/models?do=import">Import the price book</a>{" "}
-              first, or set <code>unpriced_models</code> to <code>flat</code>.
+              its policy refuses models without one.{" "}
+              <a href="/admin-ui/models?do=import" target="_blank" rel="noreferrer">
+                Import the price book
+              </a>{" "}
+              first, in another tab, or set <code>unpriced_models</code> to <code>flat</code>.
             </p>
           )}
           <Snippets secret={made.raw_key} {...(model.name !== undefined && { model: model.name })} />

@@ -5,6 +5,7 @@ import { useTextSearch } from "../../../address/search.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -32,7 +33,8 @@ const NewKeyPage = () => {
   const [draft, setDraft] = useState<Draft>(() => draftFor(text("project_id")))
   const [step, setStep] = useState(0)
   const [made, setMade] = useState<Minted>()
-  const create = useApiWrite("POST", keysPath, staleAfterKeys)
+  const create = useApiWrite("POST", keysPath, staleAfterKeys, { hasSecret: true })
+  useUnstoredSecret(create.isPending)
   const goOn = useRef<HTMLButtonElement>(null)
   // so that Enter goes on with what is usual, step by step
   useEffect(() => {

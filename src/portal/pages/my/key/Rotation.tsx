@@ -7,6 +7,7 @@ import { useHeldSession } from "../../../api/heldSession.ts"
 import { signIn } from "../../../api/session.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { SecretOnce } from "../../../shared/dialogs/SecretOnce.tsx"
+import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 
 const graces = [
@@ -29,6 +30,7 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
   const [secret, setSecret] = useState<string>()
 
   const session = useHeldSession()
+  useUnstoredSecret(isBusy)
 
   useEffect(() => () => onlineManager.setOnline(true), [])
 
