@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { holdAnswers } from "../HeldAnswers.ts"
 import { describePortal } from "../PortalBrowser.ts"
 
 describePortal("The configuration", (portal) => {
@@ -39,5 +40,26 @@ describePortal("The configuration", (portal) => {
     await page.getByText("The document is applied.").waitFor()
     const applied = await portal.gateway.operate("GET", "/configuration")
     assert.deepStrictEqual(Object(applied).projects, [{ name: "mine" }])
+  })
+
+  it("is compared as it is now, whatever an older answer says", async () => {
+    const { page } = await portal.open("/configuration?tab=plan")
+    const document = page.getByRole("textbox", { name: "Configuration" })
+    const current = Object(await portal.gateway.operate("GET", "/configuration"))
+    const compare = page.getByRole("button", { name: "Show what would change" })
+    await document.fill(JSON.stringify({ ...current, projects: [{ name: "older" }] }))
+    const answer = await holdAnswers(page, /\/configuration\/plan$/)
+    const asked = page.waitForRequest(/\/configuration\/plan$/)
+    await compare.click()
+    await asked
+    await document.fill(JSON.stringify({ ...current, projects: [{ name: "newer" }] }))
+    const answered = page.waitForResponse(/\/configuration\/plan$/)
+    answer()
+    await (await answered).finished()
+    await compare.click()
+    await page.getByRole("heading", { name: "What would change" }).waitFor()
+    const plan = page.getByRole("region", { name: "What would change" })
+    await plan.getByText("newer").first().waitFor()
+    assert.strictEqual(await plan.getByText("older").count(), 0)
   })
 })

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
+import { follow, holdAnswers } from "../HeldAnswers.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 
 const hostile = `<img src=x onerror="document.title='owned'">\u202e`
@@ -75,6 +76,30 @@ describePortal("Keys", (portal) => {
     await page.getByRole("button", { name: "More actions" }).click()
     await page.getByRole("menuitem", { name: "Revoke for ever" }).waitFor()
     assert.strictEqual(await page.getByRole("menuitem", { name: "Stop the old secret now" }).count(), 0)
+  })
+
+  it("get a new secret that neither leaving nor a slow list takes away", async () => {
+    const key = await makeKey(portal, { name: "rotated" })
+    const { page } = await portal.open("/keys/changes")
+    await follow(page, `/keys/${key}`)
+    await page.getByRole("button", { name: "Rotate", exact: true }).click()
+    const answerRotation = await holdAnswers(page, /\/rotate$/)
+    const answerReads = await holdAnswers(page, /\/admin\/keys(\?|\/[^/]*$)/)
+    const asked = page.waitForRequest(/\/rotate$/)
+    await page.getByRole("button", { name: "Make a new secret" }).click()
+    await asked
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog", { name: "Rotate rotated" }).waitFor()
+    answerRotation()
+    await page.getByRole("region", { name: "Secret", exact: true }).waitFor()
+    await page.goBack()
+    await page.getByText("Store the new secret first").waitFor()
+    await page.getByLabel("I stored it").check()
+    await page.getByRole("button", { name: "Done" }).click()
+    await page.getByRole("region", { name: "Secret", exact: true }).waitFor({ state: "hidden" })
+    answerReads()
+    await page.goBack()
+    await page.getByRole("heading", { name: "Bulk key changes" }).waitFor()
   })
 
   it("that two people change at once show both versions to the second", async () => {

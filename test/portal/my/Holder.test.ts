@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as RunningGateway from "../../RunningGateway.ts"
 import { eventuallyTrue } from "../EventuallyTrue.ts"
+import { holdAnswers } from "../HeldAnswers.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 
 const hostile = `<img src=x onerror="document.title='owned'"> \u202eevil`
@@ -91,6 +92,23 @@ describePortal("The pages of a holder", (portal) => {
     assert.notInclude(kept, secret)
     assert.strictEqual((await send(portal, secret)).status, 200)
     assert.strictEqual((await send(portal, key.raw)).status, 401)
+  })
+
+  it("show nothing of the holder who was at the browser before", async () => {
+    const [first, second] = [await keyOf(portal, { name: "first holder" }), await keyOf(portal, { name: "second" })]
+    const { page } = await portal.open("/my/key", { token: first.raw, ownSession: true })
+    await page.getByText("first holder").first().waitFor()
+    await page.getByRole("button", { name: /^Signed in as/ }).click()
+    await page.getByRole("menuitem", { name: "Sign out" }).click()
+    await page.getByLabel("Operator token or gateway key").fill(second.raw)
+    const answer = await holdAnswers(page, /\/v1\/me/)
+    const asked = page.waitForRequest(/\/v1\/me/)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await asked
+    await page.getByRole("heading", { level: 1 }).waitFor()
+    assert.notInclude(await page.locator("body").innerText(), "first holder")
+    answer()
+    await page.getByText("second").first().waitFor()
   })
 
   it("stop the old secret before its grace is over", async () => {

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
 import { eventuallyTrue } from "../EventuallyTrue.ts"
+import { follow, holdAnswers } from "../HeldAnswers.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 import { hostile, refused } from "./ShopTasks.ts"
 
@@ -61,6 +62,20 @@ describePortal(
         .getByText(/ended|caught up, live/)
         .first()
         .waitFor()
+    })
+
+    it("are offered nothing of another task while the page of the next one loads", async () => {
+      await allAreDead(portal)
+      const { page } = await portal.open("/tasks/refused-3")
+      await page.getByRole("button", { name: "Replay", exact: true }).waitFor()
+      const answer = await holdAnswers(page, /\/dlq\/messages\?/)
+      const asked = page.waitForRequest(/\/dlq\/messages\?.*refused-4/)
+      await follow(page, "/tasks/refused-4")
+      await asked
+      await page.locator("main").getByText("refused-4").first().waitFor()
+      assert.strictEqual(await page.getByRole("button", { name: "Replay", exact: true }).count(), 0)
+      answer()
+      await page.getByRole("button", { name: "Replay", exact: true }).waitFor()
     })
 
     it("are shown stored names as text", async () => {

@@ -1,0 +1,22 @@
+import type { Page } from "playwright-core"
+
+/** Asks the server, and keeps its answers to paths that match from the page until the returned function is called. */
+export const holdAnswers = async (page: Page, path: RegExp): Promise<() => void> => {
+  let release = () => {}
+  const isReleased = new Promise<void>((go) => {
+    release = go
+  })
+  await page.route(path, async (route) => {
+    // what the browser adds on its way, and the server asks for
+    const headers = { ...(await route.request().allHeaders()), "sec-fetch-site": "same-origin" }
+    const answer = await route.fetch({ headers }).catch(() => undefined)
+    await isReleased
+    // the page may be gone by then
+    if (answer !== undefined) await route.fulfill({ response: answer }).catch(() => {})
+  })
+  return release
+}
+
+/** Goes to another page of the portal as a link in it does. The router counts its places in the history. */
+export const follow = (page: Page, path: string): Promise<void> =>
+  page.evaluate(`history.pushState({ __TSR_index: history.state.__TSR_index + 1 }, "", "/admin-ui${path}")`)
