@@ -105,14 +105,14 @@ export const soak = Effect.fnUntraced(function* (
     await opened.page.goto("/admin-ui/requests?range=15m")
     await Chromium.settled(opened.page)
     const { result, stop } = sending(proxy, key, perSecond * hurry, (minutes / hurry) * 60 + 60)
-    const newest = opened.page.locator("main table tbody tr").first()
+    const newest = opened.page.locator("main table tbody tr").first().locator("time")
     const heap: Array<number> = []
     let seen = ""
     for (let minute = 1; minute <= minutes; minute++) {
       await opened.page.waitForTimeout(60_000 / hurry)
       heap.push(await Chromium.heapMiB(opened))
-      const now = await newest.innerText()
-      if (now === seen) throw new Error(`after ${minute} minutes the page shows nothing new: ${now}`)
+      const now = (await newest.getAttribute("datetime")) ?? ""
+      if (now === seen) throw new Error(`after ${minute} minutes the page shows nothing after ${now}`)
       seen = now
       say(`minute ${minute}: ${number(heap.at(-1) ?? Number.NaN, 2)} MiB`)
     }
