@@ -1,3 +1,5 @@
+import { useTextSearch } from "../../address/search.ts"
+import { withQuery } from "../../api/http.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useTasksApi } from "../../api/queries.ts"
 import type { DeadLetterQueues } from "../../api/TaskTypes.ts"
@@ -8,25 +10,45 @@ import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { Archive } from "./archive/Archive.tsx"
 import { Groups } from "./groups/Groups.tsx"
-import { Letters } from "./letters/Letters.tsx"
+import { Letters, letterQuery } from "./letters/Letters.tsx"
 import { QueuesOfLetters } from "./QueuesOfLetters.tsx"
 import { Replays } from "./replays/Replays.tsx"
 import { UnknownLane } from "./UnknownLane.tsx"
 
 const topics = ["dead_letters"] as const
 
+/** What the open tab reads. */
+const addressOfTab = (text: (name: string) => string | undefined): string => {
+  const letters = (query: Readonly<Record<string, string | undefined>>) => withQuery(`${tasksPath}/dlq/messages`, query)
+  switch (text("tab")) {
+    case "letters":
+      return letters(letterQuery(text))
+    case "unknown":
+      return letters({ state: "replay_unknown" })
+    case "archive":
+      return letters({ state: "archived" })
+    case "replays":
+      return `${tasksPath}/dlq/replays`
+    case "queues":
+      return `${tasksPath}/dlq/queues`
+    default:
+      return `${tasksPath}/dlq/groups`
+  }
+}
+
 /** What has failed for good: by cause, one by one, and what is done about it. */
 const DeadLettersPage = () => {
   useLiveRefresh(topics, [tasksPath])
   const queues = useTasksApi<DeadLetterQueues>("/dlq/queues").data?.queues ?? []
   const sum = (count: "open_count" | "unknown_count") => queues.reduce((total, queue) => total + queue[count], 0)
+  const { text } = useTextSearch()
   const counted = (label: string, count: number) => (count === 0 ? label : `${label} (${countText(count)})`)
   return (
     <>
       <PageHeader
         title="Dead letters"
         lead="Messages that have failed for good. Find the cause, then replay, edit or archive them."
-        actions={<CopyAs address={`${tasksPath}/dlq/groups`} />}
+        actions={<CopyAs address={addressOfTab(text)} />}
       />
       <Tabs
         tabs={[

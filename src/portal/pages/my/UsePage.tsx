@@ -6,6 +6,7 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Snippets } from "../../shared/snippets/Snippets.tsx"
 import { toolOf } from "../../shared/snippets/tools.ts"
+import { Command } from "./common/Command.tsx"
 import { useModels } from "./common/useModels.ts"
 import styles from "./My.module.css"
 import { Arrivals } from "./use/Arrivals.tsx"
@@ -20,7 +21,11 @@ const UsePage = () => {
   const tool = toolOf(text("tool"))
   return (
     <>
-      <PageHeader title="Use it" lead="Pick your tool, copy its settings, and see your first request arrive." />
+      <PageHeader
+        title="Use it"
+        lead="Pick your tool, copy its settings, and see your first request arrive."
+        actions={<Command address="/admin-ui/v1/me/models" />}
+      />
       <div className={styles.stack}>
         <Panel title="Model" query={models.query} height={36}>
           <ModelField names={models.names} model={model} onChosen={(name) => change({ model: name })} />

@@ -1,11 +1,13 @@
 import { Button, Menu } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
 import { useRange } from "../../address/range.ts"
-import { addressOf } from "../../api/control.ts"
+import { useTextSearch } from "../../address/search.ts"
+import { withQuery } from "../../api/http.ts"
 import { useAllowed } from "../../api/session.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { RecordExport } from "../../shared/usage/RecordExport.tsx"
+import { eventsPath } from "../../shared/usage/useUsageEvents.ts"
 import { useUsageFilter } from "../../shared/usage/useUsageFilter.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { RequestDetail } from "./detail/RequestDetail.tsx"
@@ -18,6 +20,7 @@ import { RequestList } from "./list/RequestList.tsx"
 const RequestsPage = () => {
   const filters = useUsageFilter()
   const { range } = useRange()
+  const { text } = useTextSearch()
   const mayExport = useAllowed("usage:export")
   return (
     <>
@@ -42,7 +45,16 @@ const RequestsPage = () => {
                 </Menu.Dropdown>
               </Menu>
             )}
-            <CopyAs address={addressOf("/admin-ui/admin/usage/events", { query: { ...filters, limit: 100 } })} />
+            <CopyAs
+              address={withQuery(eventsPath, {
+                ...filters,
+                from: range.from.toISOString(),
+                to: range.isRelative ? undefined : range.to.toISOString(),
+                sort_by: text("sort_by"),
+                sort_order: text("sort_order"),
+                limit: 100
+              })}
+            />
           </>
         }
       />

@@ -13,7 +13,7 @@ export const claudeCodeParts = (place: Place): ReadonlyArray<Part> => [
       null,
       2
     ),
-    hint: "For every run. If the file exists, add the two variables to its “env”. /status shows them."
+    hint: "For every run. If the file exists, add the two variables to its “env”. /status shows them. There is no need for /login; if Claude Code is logged in and says that two credentials are set, run /logout."
   }
 ]
 

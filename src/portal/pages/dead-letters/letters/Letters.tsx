@@ -19,6 +19,15 @@ const filters: ReadonlyArray<Filter> = [
   { name: "reason", label: "Reason" }
 ]
 
+/** The filters that the address has. */
+export const letterQuery = (text: (name: string) => string | undefined) =>
+  Object.fromEntries(
+    ["task_id", "state", "source_queue_name", "queue_name", "exception_type", "reason"].map((name) => [
+      name,
+      text(name)
+    ])
+  )
+
 const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
 const nothing: ReadonlySet<string> = new Set()
 
@@ -28,12 +37,7 @@ export const Letters = () => {
   const navigate = useNavigate()
   const mayOperate = useAllowed("tasks:operate")
   const [selected, setSelected] = useState(nothing)
-  const query = Object.fromEntries(
-    ["task_id", "state", "source_queue_name", "queue_name", "exception_type", "reason"].map((name) => [
-      name,
-      text(name)
-    ])
-  )
+  const query = letterQuery(text)
   const list = useTasksList<LetterPage, DeadLetterSummary>("/dlq/messages", { ...query, limit: 100 }, rowsOf)
   return (
     <Panel query={list.query} height={300} flush>

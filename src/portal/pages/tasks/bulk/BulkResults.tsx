@@ -23,7 +23,7 @@ export const BulkResults = ({ onClose, results, title, total }: Props) => {
   const words = Map.groupBy(results, ({ word }) => word)
   const sum = [...words].map(([word, { length }]) => `${length} ${word}`).join(", ")
   return (
-    <Modal opened onClose={onClose} title={title} size="lg">
+    <Modal opened onClose={isDone ? onClose : () => {}} withCloseButton={isDone} title={title} size="lg">
       <Stack gap="sm">
         <Progress value={(results.length / total) * 100} aria-label="Progress" />
         <p aria-live="polite">
