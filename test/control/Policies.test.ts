@@ -16,6 +16,27 @@ const nobody = "00000000-0000-4000-8000-000000000000"
 const fresh = Effect.flatMap(Database, ({ sql }) => sql`DELETE FROM policy_layers`)
 
 suite("Policy layers", (it) => {
+  it.effect("that are only to be made replace none, also if several people make one at once", () =>
+    Effect.gen(function* () {
+      yield* fresh
+      const make = (rpm_limit: number) =>
+        call("POST", layers, {
+          body: { kind: "team", scope_id: "blue", policy: { rpm_limit }, expected_updated_at: null }
+        })
+      const answers = yield* Effect.all([make(1), make(2), make(3)], { concurrency: "unbounded" })
+      assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [200, 409, 409])
+      const list = yield* ok("GET", layers)
+      assert(Array.isArray(list))
+      const stored: Schema.Json = list[0]
+      assert.deepInclude(Object(at(stored, "policy")), { policy_version: 1 })
+      const late = yield* make(4)
+      assert.deepInclude(refusalOf(late), { status: 409, code: "changed_since_read", param: "expected_updated_at" })
+      assert.deepStrictEqual(yield* ok("GET", `${layers}/${idOf(stored)}`), stored)
+      const body = { kind: "team", scope_id: "blue", expected_updated_at: at(stored, "updated_at") }
+      yield* ok("POST", layers, { body })
+    })
+  )
+
   it.effect("one for each kind and scope: a second one takes the place of the first, with a higher version", () =>
     Effect.gen(function* () {
       yield* fresh

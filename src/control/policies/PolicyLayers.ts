@@ -6,7 +6,12 @@ import * as SharedLimits from "../../policy/SharedLimits.ts"
 import * as StoredPolicies from "../../policy/StoredPolicies.ts"
 import { Database } from "../../services/Database.ts"
 import { TeamId } from "../api/keys/KeysApi.ts"
-import { PolicyLayer, type PolicyLayerPatch, type PolicyLayerUpsert } from "../api/policies/PolicyLayersApi.ts"
+import {
+  PolicyLayer,
+  type PolicyLayerPatch,
+  type PolicyLayerUpsert,
+  type PolicyLayerWrite
+} from "../api/policies/PolicyLayersApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Cursor, isId, isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
@@ -34,7 +39,9 @@ export class PolicyLayers extends Context.Service<
       scopeId: string | null
     ) => Effect.Effect<string | undefined, StoreFailure>
     readonly get: (id: string) => Effect.Effect<PolicyLayer, Refused<"not_found"> | StoreFailure>
-    readonly upsert: (layer: PolicyLayerUpsert) => Effect.Effect<PolicyLayer, Invalid | StoreFailure, Actor>
+    readonly upsert: (
+      layer: PolicyLayerWrite
+    ) => Effect.Effect<PolicyLayer, Invalid | Refused<"changed_since_read"> | StoreFailure, Actor>
     readonly update: (
       id: string,
       patch: PolicyLayerPatch
@@ -115,6 +122,7 @@ const make = Effect.gen(function* () {
         const scope = yield* scopeOf(input)
         const before = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers
           WHERE layer_kind = ${input.kind} AND scope_id IS NOT DISTINCT FROM ${scope}::text FOR UPDATE`)
+        yield* requireUnchanged(input.expected_updated_at, { updated_at: before?.updated_at ?? null })
         if (before === undefined) yield* requireCapacity
         const current = before === undefined ? undefined : toPolicyLayer(before)
         const policy = StoredPolicies.encode(
@@ -136,6 +144,9 @@ const make = Effect.gen(function* () {
               updated_at = now()
             RETURNING ${columns}`)
         )
+        // A layer that does not exist has no row to lock, so another request may have made it in the meantime.
+        if (before === undefined && after.policy.policy_version > 1)
+          yield* requireUnchanged(input.expected_updated_at, after)
         return {
           result: after,
           auditAction: { target: "policy_layer", action: "policies:upsert-layer" },

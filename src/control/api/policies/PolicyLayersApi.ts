@@ -6,7 +6,15 @@ import { LayerKind } from "../../../policy/PolicyLayer.ts"
 import { SharedLimits, SharedLimitsPatch } from "../../../policy/SharedLimits.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { Cursor, expectedUpdate, Id, NextCursor, PageLimit, timestamps } from "../schema/Fields.ts"
+import {
+  Cursor,
+  expectedUpdate,
+  expectedUpdateOrNull,
+  Id,
+  NextCursor,
+  PageLimit,
+  timestamps
+} from "../schema/Fields.ts"
 import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 /** A policy for all keys, for the keys of a project or team, or for the requests to a route or for a model. */
@@ -48,6 +56,10 @@ export const PolicyLayerUpsert = Schema.Struct({
 })
 export type PolicyLayerUpsert = typeof PolicyLayerUpsert.Type
 
+/** With `expected_updated_at: null` it makes a layer and replaces none. */
+export const PolicyLayerWrite = PolicyLayerUpsert.pipe(Schema.fieldsAssign(expectedUpdateOrNull))
+export type PolicyLayerWrite = typeof PolicyLayerWrite.Type
+
 /** Present fields replace the stored fields. Absent fields stay unchanged. `null` resets all fields of an object. */
 export const PolicyLayerPatch = PolicyLayerUpsert.mapFields(Struct.omit(["kind", "scope_id"])).pipe(
   Schema.fieldsAssign(expectedUpdate)
@@ -74,14 +86,20 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
       .annotate(OpenApi.Summary, "List policy layers")
       .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.post("upsert", "/", {
-      payload: PolicyLayerUpsert,
+      payload: PolicyLayerWrite,
       success: PolicyLayer,
-      error: refusals("invalid_policy_payload", "missing_project", "invalid_guardrail_request", "guardrail_forbidden")
+      error: refusals(
+        "invalid_policy_payload",
+        "missing_project",
+        "invalid_guardrail_request",
+        "guardrail_forbidden",
+        "changed_since_read"
+      )
     })
       .annotate(OpenApi.Summary, "Set a policy layer")
       .annotate(
         OpenApi.Description,
-        "Each kind and scope has one layer. Fields that a new layer omits restrict nothing. A given policy replaces the whole stored policy. Use PATCH to change single fields."
+        "Each kind and scope has one layer. Fields that a new layer omits restrict nothing. A given policy replaces the whole stored policy. Use PATCH to change single fields. `expected_updated_at: null` refuses to replace a layer that exists."
       )
       .annotateMerge(
         bodyExample({
