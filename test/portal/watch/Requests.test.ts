@@ -69,6 +69,29 @@ describePortal("Requests", (portal) => {
     await page.getByText("refuses", { exact: true }).first().waitFor()
   })
 
+  it("lead to the policy that refused them, and to the simulator with their model", async () => {
+    await portal.gateway.operate("POST", "/policy-layers", {
+      kind: "model",
+      scope_id: "walled:off",
+      policy: { deny: true }
+    })
+    const key = await createKey(portal.gateway, { name: "walled" })
+    const refused = await sendWith(portal, key.raw, "walled:off")
+    const { page, problems } = await portal.open(`/requests?range=1h&key_id=${key.id}`)
+    // records are written a moment after the request has ended
+    problems.expect(/^404 GET/)
+    await page.getByRole("table", { name: "Requests" }).locator("tbody tr").first().waitFor()
+    await page.goto(`${portal.gateway.control}/admin-ui/requests/${refused}`)
+    const simulate = page.getByRole("link", { name: "Simulate with a change" })
+    await simulate.click()
+    await eventuallyTrue(async () =>
+      (await page.getByRole("textbox", { name: "Body" }).inputValue()).includes("walled:off")
+    )
+    await page.goBack()
+    await page.getByRole("link", { name: "Change the layer" }).click()
+    await page.getByRole("dialog", { name: "The layer of model walled:off" }).waitFor()
+  })
+
   it("are found by chips that are in the address, and an error of the list leaves the rest", async () => {
     const { answer, page, problems } = await portal.open("/requests?range=1h")
     await page.getByRole("button", { name: "Filter", exact: true }).waitFor()

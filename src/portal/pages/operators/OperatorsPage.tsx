@@ -4,11 +4,13 @@ import { useTextSearch } from "../../address/search.ts"
 import { useApiList } from "../../api/queries.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
+import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { NewToken } from "./NewToken.tsx"
 import { tokensPath } from "./operator.ts"
 import { RotateToken } from "./RotateToken.tsx"
 import { SessionList } from "./SessionList.tsx"
+import { TokenDetail } from "./TokenDetail.tsx"
 import { TokenList } from "./TokenList.tsx"
 
 const pageSize = 100
@@ -44,6 +46,7 @@ const OperatorsPage = () => {
           { value: "sessions", label: "Sessions", content: () => <SessionList /> }
         ]}
       />
+      <DetailDrawer title={() => "Operator token"}>{(id) => <TokenDetail id={id} />}</DetailDrawer>
       {text("do") === "create" && <NewToken onClose={() => change({ do: undefined })} />}
       {isRotating && own !== undefined && <RotateToken of={own} onClose={() => setRotating(false)} />}
     </>

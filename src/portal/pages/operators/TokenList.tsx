@@ -25,7 +25,7 @@ interface Chosen {
 
 /** Tokens, or the people who signed in at the identity provider. */
 export const TokenList = ({ kind, list }: Props) => {
-  const { change } = useTextSearch()
+  const { change, text } = useTextSearch()
   const [chosen, setChosen] = useState<Chosen>()
   const [isAll, setAll] = useState("active")
   const rows = list.rows.filter((token) => token.kind === kind && (isAll === "all" || token.active))
@@ -38,6 +38,8 @@ export const TokenList = ({ kind, list }: Props) => {
         columns={columnsOf(kind, setChosen)}
         rows={rows}
         rowId={({ id }) => id}
+        onOpen={({ id }) => change({ open: id })}
+        openId={text("open")}
         list={{ query: list.query, rows: [] }}
         toolbar={
           <Segments

@@ -1,8 +1,9 @@
-import { Button } from "@mantine/core"
+import { Button, Modal } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
@@ -64,6 +65,12 @@ interface FoundProps {
 /** Edits the layer of a scope, or makes it if there is none. */
 const FoundLayer = ({ kind, onClose, scope }: FoundProps) => {
   const found = useApi(layersPath, { query: { kind, scope_id: scope, limit: 1 } })
+  if (found.data === undefined && found.error !== null)
+    return (
+      <Modal opened onClose={onClose} title="Edit the layer">
+        <ErrorNote error={found.error} onRetry={() => void found.refetch()} />
+      </Modal>
+    )
   if (found.data === undefined || found.isPlaceholderData) return null
   const [layer] = found.data
   return layer === undefined ? (

@@ -12,7 +12,7 @@ const layers = createRoute({
 const simulator = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/policies/simulate",
-  validateSearch: textSearch("key_id", "path", "kind", "scope"),
+  validateSearch: textSearch("key_id", "path", "model", "kind", "scope"),
   component: lazyRouteComponent(() => import("./simulate/SimulatePage.tsx"))
 })
 

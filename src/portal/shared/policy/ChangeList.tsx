@@ -64,7 +64,7 @@ export const ChangeList = ({ id, target }: Props) => {
       id: "event",
       header: "Event",
       width: 80,
-      cell: ({ id: event, sequence }) => <PathLink path={`/audit?open=${event}`}>#{sequence}</PathLink>
+      cell: ({ sequence }) => <PathLink path={`/audit?span=all&open=${sequence}`}>#{sequence}</PathLink>
     }
   ]
   return (

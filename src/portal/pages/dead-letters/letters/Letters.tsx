@@ -15,6 +15,7 @@ const filters: ReadonlyArray<Filter> = [
   { name: "task_id", label: "Task id" },
   { name: "state", label: "State", choices: ["dead_lettered", "replay_unknown", "replayed", "replaced", "archived"] },
   { name: "source_queue_name", label: "Queue" },
+  { name: "queue_name", label: "Dead-letter queue" },
   { name: "exception_type", label: "Exception" },
   { name: "reason", label: "Reason" }
 ]

@@ -17,14 +17,15 @@ const refreshMs = 15_000
 export const KeyMeters = ({ id }: { readonly id: string }) => {
   const state = useApi(path, { query: { scope: "key", id } }, { refreshMs })
   useLiveRefresh(liveTopics, [path])
-  const mayRaise = useAllowed("policies:update")
+  const maySeeLimits = useAllowed("usage:read")
+  const mayRaise = useAllowed("policies:update") && maySeeLimits
   const limits = state.data?.limits ?? []
   return (
     <Panel
       title="Limits now"
       query={state}
       height={220}
-      actions={<PathLink path={`/limits?scope=key&id=${id}`}>Limits</PathLink>}
+      actions={maySeeLimits && <PathLink path={`/limits?open=key:${id}`}>Limits</PathLink>}
       {...(limits.length === 0 && { empty: <p>No limit holds for this key. It may send and spend what it wants.</p> })}
     >
       <ul className={styles.meters}>

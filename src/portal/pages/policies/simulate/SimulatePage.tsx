@@ -18,7 +18,9 @@ import { simulatePath, useSimulations } from "./useSimulations.ts"
 /** Decides a request as the gateway would: now, and after a change that is not made yet. */
 const SimulatePage = () => {
   const { text } = useTextSearch()
-  const [request, setRequest] = useState<RequestDraft>(() => firstRequest(text("key_id"), text("path")))
+  const [request, setRequest] = useState<RequestDraft>(() =>
+    firstRequest({ key: text("key_id"), path: text("path"), model: text("model") })
+  )
   const [proposal, setProposal] = useState<ProposalDraft>(() => proposalFor(text("kind"), text("scope")))
   const simulations = useSimulations()
   const body = bodyOf(request)

@@ -14,12 +14,17 @@ export interface RequestDraft {
   readonly team_id: string
 }
 
-const example = JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: "hello" }] }, null, 2)
+interface FirstRequest {
+  readonly key: string | undefined
+  readonly path: string | undefined
+  readonly model: string | undefined
+}
 
-export const firstRequest = (key: string | undefined, path: string | undefined): RequestDraft => ({
+/** What the form begins with: the request of the address, as far as it is known. */
+export const firstRequest = ({ key, model = "gpt-5", path = "/v1/chat/completions" }: FirstRequest): RequestDraft => ({
   method: "POST",
-  path: path ?? "/v1/chat/completions",
-  body: example,
+  path,
+  body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }] }, null, 2),
   key_id: key,
   team_id: ""
 })

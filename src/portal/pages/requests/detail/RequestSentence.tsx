@@ -63,9 +63,7 @@ export const RequestSentence = ({ request: { bundle, explanation }, row }: Props
           </LinkButton>
         )}
         {mayChange && limit === undefined && row.denied_by !== null && (
-          <LinkButton path="/policies" search={{ layer: row.denied_in_layer ?? "key" }}>
-            Change the policy
-          </LinkButton>
+          <PolicyLink keyId={row.key_id} layer={row.denied_in_layer ?? "key"} />
         )}
         <CopyText
           label="Copy the debug bundle"
@@ -74,6 +72,32 @@ export const RequestSentence = ({ request: { bundle, explanation }, row }: Props
         />
       </div>
     </Panel>
+  )
+}
+
+interface PolicyLinkProps {
+  readonly keyId: string
+  /** Of a usage record: `key`, `global`, or the kind and the scope, such as `team:blue`. */
+  readonly layer: string
+}
+
+/** Leads to the policy that refused the request. */
+const PolicyLink = ({ keyId, layer }: PolicyLinkProps) => {
+  const maySeeKeys = useAllowed("operators:manage")
+  if (layer === "key")
+    return (
+      maySeeKeys && (
+        <LinkButton path={`/keys/${keyId}`} search={{ tab: "policy" }}>
+          Change the policy of the key
+        </LinkButton>
+      )
+    )
+  const [kind = layer] = layer.split(":", 1)
+  const scope = layer.slice(kind.length + 1)
+  return (
+    <LinkButton path="/policies" search={{ do: "edit", kind, ...(scope !== "" && { scope }) }}>
+      Change the layer
+    </LinkButton>
   )
 }
 
