@@ -1,8 +1,10 @@
 import { ActionIcon, Button, Kbd, Menu } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
 import { spotlight } from "@mantine/spotlight"
 import { IconSearch, IconUser } from "@tabler/icons-react"
 import { installation } from "../api/installation.ts"
 import { type SignedIn, signOut } from "../api/session.ts"
+import { failureOf } from "../shared/change/failure.ts"
 import { ForeignText } from "../shared/foreign/ForeignText.tsx"
 import { When } from "../shared/words/When.tsx"
 import { LiveIndicator } from "./LiveIndicator.tsx"
@@ -30,6 +32,15 @@ export const TopBar = ({ who }: { readonly who: SignedIn }) => (
     <UserMenu who={who} />
   </header>
 )
+
+/** Whoever leaves a browser that others use has to know that the session goes on. */
+const leave = () => {
+  signOut().catch((cause: unknown) => {
+    const { message, status } = failureOf(cause)
+    // without a session, there is nothing to end
+    if (status !== 401) notifications.show({ message: `You are still signed in. ${message}`, color: "red" })
+  })
+}
 
 export const UserMenu = ({ who }: { readonly who: SignedIn }) => (
   <Menu position="bottom-end" width={280}>
@@ -59,7 +70,7 @@ export const UserMenu = ({ who }: { readonly who: SignedIn }) => (
           API documentation
         </Menu.Item>
       )}
-      <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+      <Menu.Item onClick={leave}>Sign out</Menu.Item>
     </Menu.Dropdown>
   </Menu>
 )

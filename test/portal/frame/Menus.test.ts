@@ -48,7 +48,7 @@ describePortal("The menus and the range", (portal) => {
   })
 
   it("forget with the sign-out what the palette remembers", async () => {
-    const { page, problems } = await portal.open("/keys", { ownSession: true })
+    const { answer, page, problems } = await portal.open("/keys", { ownSession: true })
     // what is asked while the session ends
     problems.expect(/^401 GET /)
     await page.keyboard.press("Control+k")
@@ -57,6 +57,11 @@ describePortal("The menus and the range", (portal) => {
     await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
     const remembered = () => page.evaluate<string | null>("localStorage.getItem('svc-recent')")
     assert.include(await remembered(), "/audit")
+    const takeBack = await answer("/session", { status: 503, message: "The database is away." })
+    await page.getByRole("button", { name: /^Signed in as/ }).click()
+    await page.getByRole("menuitem", { name: "Sign out" }).click()
+    await page.getByText("You are still signed in. The database is away.").waitFor()
+    await takeBack()
     await page.getByRole("button", { name: /^Signed in as/ }).click()
     await page.getByRole("menuitem", { name: "Sign out" }).click()
     await page.getByRole("heading", { name: "Sign in" }).waitFor()

@@ -63,6 +63,39 @@ describePortal("Keys", (portal) => {
     await page.getByRole("button", { name: "Change it" }).click()
     await page.getByText("is changed.").waitFor()
     await row.getByText("this key").waitFor()
+    assert.match(
+      (await page.getByRole("link", { name: "Audit event" }).getAttribute("href")) ?? "",
+      new RegExp(`target_type=key&target_id=${id}$`)
+    )
+    await page.getByRole("button", { name: "Undo" }).click()
+    await row.getByText("team blue").waitFor()
+    const policy = Object(await portal.gateway.operate("GET", `/keys/${id}`)).policy
+    assert.deepInclude(policy, { rpm_limit: 90 })
+  })
+
+  it("say in the form what the server refuses, and why an Undo has failed, with no link that the token lacks", async () => {
+    const id = await makeKey(portal, { name: "refused" })
+    const { answer, page } = await portal.open(`/keys/${id}`, {
+      scopes: ["operators:manage", "policies:update", "keys:disable"]
+    })
+    await page.getByRole("button", { name: "Edit", exact: true }).click()
+    await page.getByLabel("rotation_due_at").fill("2030-01-01T00:00")
+    await page.getByRole("button", { name: "See the difference" }).click()
+    const message = "It is after the end of the key."
+    const takeBack = await answer(`/admin/keys/${id}`, {
+      status: 400,
+      body: { error: { code: "invalid_key_payload", message, param: "rotation_due_at" } }
+    })
+    await page.getByRole("button", { name: "Change it" }).click()
+    await page.getByRole("dialog", { name: "Edit refused" }).getByText(message).waitFor()
+    await takeBack()
+    await page.getByRole("button", { name: "Cancel" }).click()
+    await page.getByRole("button", { name: "Disable", exact: true }).click()
+    await page.getByText("refused is disabled.").waitFor()
+    assert.strictEqual(await page.getByRole("link", { name: "Audit event" }).count(), 0)
+    await answer(`/admin/keys/${id}/enable`, { status: 503, message: "The database is away." })
+    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByText("The database is away.").waitFor()
   })
 
   it("get a new secret, and the old one is stopped before its grace is over", async () => {

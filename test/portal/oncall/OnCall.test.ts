@@ -43,6 +43,33 @@ describePortal(
       await page.getByRole("button", { name: "Edit", exact: true }).waitFor()
     })
 
+    it("see why not all letters were archived, and take back those that were", async () => {
+      await allAreDead(portal)
+      const [first, second] = (await lettersOf(portal)).filter(
+        ({ state, task_id }) => state === "dead_lettered" && task_id.startsWith("refused-")
+      )
+      const { answer, page } = await portal.open("/dead-letters?tab=letters&queue_name=another")
+      await page.getByText(/No dead letter matches/).waitFor()
+      // a filter of a link can be seen, and removed
+      await page.getByRole("button", { name: "Clear Dead-letter queue" }).click()
+      const rows = page.getByRole("table", { name: "Dead letters" }).locator("tbody tr")
+      for (const letter of [first, second])
+        await rows
+          .filter({ hasText: letter?.task_id ?? "" })
+          .getByRole("checkbox")
+          .click()
+      await answer(new RegExp(`${second?.dlq_id}/archive$`), { status: 503, message: "Redis is away." })
+      await page.getByRole("button", { name: "Archive", exact: true }).click()
+      const dialog = page.getByRole("dialog", { name: /^Archive/ })
+      await dialog.getByLabel(/^Reason/).fill("test orders")
+      await page.keyboard.press("Enter")
+      await dialog.getByText("Redis is away.").waitFor()
+      await page.getByText("1 of 2 letters are archived.").waitFor()
+      await page.getByRole("button", { name: "Undo" }).click()
+      await page.getByText("1 letter is open again.").waitFor()
+      await eventuallyTrue(async () => (await lettersOf(portal)).some(({ dlq_id }) => dlq_id === first?.dlq_id))
+    })
+
     it("pause a queue for a reason, see it among the alarms, and resume it", async () => {
       const { page } = await portal.open("/tasks/board")
       await page.getByRole("button", { name: "Pause shop.mails" }).click()
@@ -50,6 +77,12 @@ describePortal(
       await page.keyboard.press("Enter")
       const alarms = page.getByRole("region", { name: "Alarms" })
       await alarms.getByText(/database maintenance/).waitFor()
+      await page.getByText(/^shop\.mails is paused\./).waitFor()
+      await page.getByRole("button", { name: "Undo" }).click()
+      await page.getByText("shop.mails is resumed.", { exact: true }).waitFor()
+      await page.getByRole("button", { name: "Pause shop.mails" }).click()
+      await page.getByLabel(/^Reason/).fill("database maintenance")
+      await page.keyboard.press("Enter")
       await page.getByRole("button", { name: "Resume shop.mails" }).click()
       await page.getByRole("dialog", { name: "Resume shop.mails" }).getByRole("button", { name: "Resume" }).click()
       await page.getByRole("button", { name: "Pause shop.mails" }).waitFor()

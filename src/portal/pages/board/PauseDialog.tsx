@@ -1,12 +1,11 @@
-import { Button } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useTasksWrite } from "../../api/queries.ts"
 import type { QueueView } from "../../api/TaskTypes.ts"
-import { taskPath } from "../../api/tasks.ts"
+import { callTasks, taskPath } from "../../api/tasks.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { shownText } from "../../shared/foreign/marks.ts"
-import { ReasonDialog } from "../../shared/tasks/ReasonDialog.tsx"
+import { type OperationReason, ReasonDialog } from "../../shared/tasks/ReasonDialog.tsx"
 import { countedText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
 
@@ -25,20 +24,40 @@ const withCurl = / POST \S+ ends the pause\./
 /** Pauses a queue for a reason, or ends its pause. */
 export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queue, ready } }: Props) => {
   const write = useTasksWrite<Changed>()
-  const resume = () =>
+  const tell = useTell()
+  const pausePath = taskPath`/queues/${queue}/pause`
+  const resumePath = taskPath`/queues/${queue}/resume`
+  const audit = { type: "tasks" }
+  const resume = (why: OperationReason) =>
     write.mutate(
-      { path: taskPath`/queues/${queue}/resume` },
+      { path: resumePath },
       {
         onSuccess: ({ detail }) => {
-          notifications.hide(`paused ${queue}`)
-          done(`${queue} is resumed`, detail)
+          tell({
+            done: `${queue} is resumed. ${detail}`,
+            audit,
+            undo: () => callTasks("POST", pausePath, { body: why }),
+            undone: `${queue} is paused again.`
+          })
+          onClose()
         }
       }
     )
-  const done = (title: string, message: React.ReactNode, id?: string) => {
-    notifications.show({ title, message, ...(id !== undefined && { id }) })
-    onClose()
-  }
+  const pause = (why: OperationReason) =>
+    write.mutate(
+      { path: pausePath, body: why },
+      {
+        onSuccess: ({ detail }) => {
+          tell({
+            done: `${queue} is paused. ${detail.replace(withCurl, "")}`,
+            audit,
+            undo: () => callTasks("POST", resumePath),
+            undone: `${queue} is resumed.`
+          })
+          onClose()
+        }
+      }
+    )
   if (paused !== null)
     return (
       <ChangeDialog
@@ -46,7 +65,7 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
         action="Resume"
         isBusy={write.isPending}
         error={write.error}
-        onConfirm={resume}
+        onConfirm={() => resume({ reason: paused.reason, by: paused.by })}
         onClose={onClose}
       >
         <p>
@@ -67,24 +86,7 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
       isBusy={write.isPending}
       error={write.error}
       onClose={onClose}
-      onConfirm={(why) =>
-        write.mutate(
-          { path: taskPath`/queues/${queue}/pause`, body: why },
-          {
-            onSuccess: ({ detail }) =>
-              done(
-                `${queue} is paused`,
-                <>
-                  <p>{detail.replace(withCurl, "")}</p>
-                  <Button variant="default" size="compact-sm" onClick={resume}>
-                    Undo
-                  </Button>
-                </>,
-                `paused ${queue}`
-              )
-          }
-        )
-      }
+      onConfirm={pause}
     >
       <p>
         {consumers === null ? "Its consumers take" : countedText(consumers, "consumer takes", "consumers take")} no more

@@ -1,10 +1,10 @@
 import { Button, Group } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { useTasksApi, useTasksWrite } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import type { DeadLetterQueue, DeadLetterQueues } from "../../api/TaskTypes.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
@@ -86,6 +86,7 @@ const walks: Readonly<Record<Walk, readonly [title: string, what: string]>> = {
 const QueueActions = ({ queue: { queue_name, replayed_count, verdict } }: { readonly queue: DeadLetterQueue }) => {
   const mayOperate = useAllowed("tasks:operate")
   const [asked, setAsked] = useState<Walk>()
+  const tell = useTell()
   const walk = useTasksWrite<Readonly<Record<string, unknown>>>()
   if (!mayOperate) return null
   return (
@@ -112,7 +113,7 @@ const QueueActions = ({ queue: { queue_name, replayed_count, verdict } }: { read
               { path: `/dlq/queues/${asked}`, body: { queue_name } },
               {
                 onSuccess: (found) => {
-                  notifications.show({ title: queue_name, message: countsText(found) })
+                  tell({ done: `${queue_name}: ${countsText(found)}.`, audit: { type: "tasks" } })
                   setAsked(undefined)
                 }
               }

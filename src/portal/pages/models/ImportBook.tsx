@@ -1,10 +1,9 @@
 import { Alert, Button, Group, Modal, Stack } from "@mantine/core"
-import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
-import { tell } from "../../shared/change/useConfirm.tsx"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
@@ -19,7 +18,7 @@ const path = "/admin-ui/admin/model-prices/book"
 /** The price book as a difference from what is stored. Only what is chosen is imported, or nothing. */
 export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
   const book = useApi(path, {})
-  const client = useQueryClient()
+  const tell = useTell()
   const { error, isBusy, submit } = useSubmit<unknown>()
   const differing = (book.data?.prices ?? []).filter(({ status }) => status !== "same")
   // what an operator has set, or covers with a pattern, is imported only if somebody asks for it
@@ -41,9 +40,7 @@ export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
       return
     }
     onClose()
-    tell({ done: `${countText(count)} prices are imported.`, audit: { type: "model_price", id: "" } }, () =>
-      client.invalidateQueries()
-    )
+    tell({ done: `${countText(count)} prices are imported.`, audit: { type: "model_price" } })
   }
   const sources = book.data?.vendors ?? []
   return (

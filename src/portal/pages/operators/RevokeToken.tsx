@@ -1,5 +1,5 @@
-import { notifications } from "@mantine/notifications"
 import { useApiWrite } from "../../api/queries.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { staleAfterTokens, type Token } from "./operator.ts"
@@ -11,6 +11,7 @@ interface Props {
 
 /** Ends a token. It cannot be taken back, so the name is typed. */
 export const RevokeToken = ({ of: token, onClose }: Props) => {
+  const tell = useTell()
   const revoke = useApiWrite("POST", "/admin-ui/admin/operator-tokens/:id/revoke", staleAfterTokens)
   return (
     <ChangeDialog
@@ -25,7 +26,7 @@ export const RevokeToken = ({ of: token, onClose }: Props) => {
           { params: { id: token.id } },
           {
             onSuccess: () => {
-              notifications.show({ message: `${token.name} is revoked.` })
+              tell({ done: `${token.name} is revoked.`, audit: { type: "operator_token", id: token.id } })
               onClose()
             }
           }

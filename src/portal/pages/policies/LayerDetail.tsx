@@ -1,9 +1,10 @@
 import { Button, Group, Stack } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { call } from "../../api/control.ts"
 import { useApi, useApiWrite } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -110,27 +111,13 @@ const Actions = ({ of: layer }: { readonly of: Layer }) => {
 const DeleteLayer = ({ of: layer, onClose }: { readonly of: Layer; readonly onClose: () => void }) => {
   const { change } = useTextSearch()
   const remove = useApiWrite("DELETE", layerPath, staleAfterLayers)
-  const restore = useApiWrite("POST", layersPath, staleAfterLayers)
+  const tell = useTell()
   const name = layerName(layer)
   const done = () => {
-    const id = notifications.show({
-      message: (
-        <Group justify="space-between" gap="xs" wrap="nowrap">
-          <span>
-            The layer of <ForeignText>{name}</ForeignText> is deleted.
-          </span>
-          <Button
-            variant="light"
-            onClick={() => {
-              notifications.hide(id)
-              restore.mutate({ body: upsertOf(layer) })
-            }}
-          >
-            Undo
-          </Button>
-        </Group>
-      ),
-      autoClose: 15_000
+    tell({
+      done: `The layer of ${name} is deleted.`,
+      audit: { type: "policy_layer", id: layer.id },
+      undo: () => call("POST", layersPath, { body: { ...upsertOf(layer), expected_updated_at: null } })
     })
     change({ open: undefined })
   }

@@ -1,8 +1,7 @@
 import { Button, Group } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useApiWrite } from "../../api/queries.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
-import { shownText } from "../../shared/foreign/marks.ts"
 import { PathLink } from "../../shared/page/PathLink.tsx"
 import { type Project, projectPath, staleAfterProjects } from "./project.ts"
 
@@ -14,6 +13,7 @@ interface Props {
 
 /** Deletes a project that nothing refers to. */
 export const DeleteProject = ({ of: project, onClose, onDone }: Props) => {
+  const tell = useTell()
   const remove = useApiWrite("DELETE", projectPath, staleAfterProjects)
   return (
     <ChangeDialog
@@ -28,7 +28,7 @@ export const DeleteProject = ({ of: project, onClose, onDone }: Props) => {
           { params: { id: project.id } },
           {
             onSuccess: () => {
-              notifications.show({ message: `The project ${shownText(project.name)} is deleted.` })
+              tell({ done: `The project ${project.name} is deleted.`, audit: { type: "project", id: project.id } })
               onDone()
             }
           }

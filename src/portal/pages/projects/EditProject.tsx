@@ -1,5 +1,4 @@
 import { Button, Group, Modal, Stack } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { FieldError } from "../../api/ApiError.ts"
 import { shownText } from "../../shared/foreign/marks.ts"
@@ -38,10 +37,8 @@ export const EditProject = ({ of, onClose }: Props) => {
           setErrors(fields)
           setReviewing(false)
         }}
-        onDone={() => {
-          notifications.show({ message: `The project ${shownText(draft.name)} is changed.` })
-          onClose()
-        }}
+        done={`The project ${draft.name} is changed.`}
+        onDone={onClose}
       />
     )
   }

@@ -1,8 +1,7 @@
 import { Button, Group, Modal, Stack } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApiWrite } from "../../api/queries.ts"
-import { shownText } from "../../shared/foreign/marks.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { type ProjectDraft, ProjectForm } from "./ProjectForm.tsx"
 import { projectsPath, staleAfterProjects } from "./project.ts"
@@ -16,6 +15,7 @@ const nothing: ProjectDraft = { name: "", owner_email: null, description: null, 
 
 export const NewProject = ({ onClose, onDone }: Props) => {
   const [draft, setDraft] = useState(nothing)
+  const tell = useTell()
   const create = useApiWrite("POST", projectsPath, staleAfterProjects)
   const errors = create.error?.fields ?? []
   return (
@@ -27,7 +27,7 @@ export const NewProject = ({ onClose, onDone }: Props) => {
             { body: draft },
             {
               onSuccess: ({ id, name }) => {
-                notifications.show({ message: `The project ${shownText(name)} is made.` })
+                tell({ done: `The project ${name} is made.`, audit: { type: "project", id } })
                 onDone(id)
               }
             }

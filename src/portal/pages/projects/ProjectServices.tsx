@@ -1,5 +1,4 @@
 import { Button, Group, MultiSelect, Stack } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
@@ -51,10 +50,8 @@ export const ProjectServices = ({ of }: { readonly of: Project }) => {
           base={base}
           changes={{ service_names: names }}
           onClose={() => setReviewing(false)}
-          onDone={() => {
-            notifications.show({ message: `The services of ${of.name} are changed.` })
-            reset()
-          }}
+          done={`The services of ${of.name} are changed.`}
+          onDone={reset}
         />
       )}
     </Panel>

@@ -49,7 +49,7 @@ export const AllRoutesForm = ({
                 body: { ...patch, expected_updated_at: timesOf(routes) }
               }),
             done: "All routes are changed.",
-            audit: { type: "family_a_route", id: "" },
+            audit: { type: "family_a_route" },
             onDone: onClose
           })
         }

@@ -66,7 +66,7 @@ export const FrontDoorForm = ({
       run: ({ updated_at }: FrontDoorSettings) =>
         call("PATCH", path, { body: { ...patch, expected_updated_at: updated_at } }),
       done: "The identities of callers are changed.",
-      audit: { type: "gateway_auth_settings", id: "" },
+      audit: { type: "gateway_auth_settings" },
       onDone: onClose
     })
   return (

@@ -66,7 +66,7 @@ export const Connection = ({ query }: { readonly query: UseQueryResult<StudioCon
                     body: <p>The address of the environment applies again, if there is one. Imported services stay.</p>,
                     run: () => call("PATCH", path, { body: { base_url: null } }),
                     done: "The stored connection is deleted.",
-                    audit: { type: "studio_connection", id: "" }
+                    audit: { type: "studio_connection" }
                   })
                 }
               >
@@ -130,7 +130,7 @@ const ConnectionForm = ({
       ),
       run: ({ updated_at }) => call("PATCH", path, { body: { ...body, expected_updated_at: updated_at } }),
       done: "The connection is changed.",
-      audit: { type: "studio_connection", id: "" },
+      audit: { type: "studio_connection" },
       onDone: onClose
     })
   return (

@@ -54,7 +54,7 @@ export const RegistryImport = () => {
       body: <RegistryDifference diff={diff} />,
       run: () => callWith("POST", "/admin-ui/admin/services/import/activate", list),
       done: "The list is active. The version before it is under Versions.",
-      audit: { type: "service_registry", id: "" },
+      audit: { type: "service_registry" },
       onDone: reset
     })
   return (

@@ -50,7 +50,7 @@ export const Versions = () => {
           params: { version: String(version.version) }
         }),
       done: `Version ${version.version} is restored, as a new version.`,
-      audit: { type: "service_registry", id: "" }
+      audit: { type: "service_registry" }
     })
   return (
     <Panel query={versions} height={200} flush>

@@ -71,7 +71,7 @@ export const PassthroughForm = ({
             run: ({ updated_at }) => saveSettings({ ...patch, expected_updated_at: updated_at }),
             undo: (version) => saveSettings(part(fieldsOf(version), names)),
             done: "The wildcard is changed.",
-            audit: { type: "upstream_passthrough_settings", id: "" },
+            audit: { type: "upstream_passthrough_settings" },
             onDone: onClose
           })
         }

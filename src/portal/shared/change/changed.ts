@@ -7,6 +7,18 @@ export const changedOf = <Fields extends object>(before: Partial<Fields>, after:
   return changed
 }
 
+/** The fields that a patch sets, as they were: what takes it back. Objects are patched by their members. */
+export const formerOf = (before: object, patch: object) =>
+  Object.fromEntries(
+    Object.entries(patch).map(([name, part]) => {
+      const was = Reflect.get(before, name)
+      return [name, isObject(part) && isObject(was) ? membersOf(was, part) : was]
+    })
+  )
+
+const membersOf = (before: JsonObject, patch: JsonObject) =>
+  Object.fromEntries(Object.keys(patch).map((name) => [name, before[name]]))
+
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
 export interface JsonObject {
   readonly [name: string]: Json

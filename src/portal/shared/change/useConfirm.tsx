@@ -1,18 +1,14 @@
-import { Anchor, Button, Group } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
-import { ApiError } from "../../api/ApiError.ts"
+import type { ApiError } from "../../api/ApiError.ts"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
 import { type Guard, GuardedChange, type Versioned } from "../dialogs/GuardedChange.tsx"
+import { failureOf } from "./failure.ts"
+import { type Told, useTell } from "./useTell.tsx"
 
-interface Asked {
+interface Asked extends Pick<Told, "audit" | "done"> {
   readonly title: string
   readonly action: string
-  /** Said once the server has said so. */
-  readonly done: string
-  /** The type and the id of the object in the audit log, for the link to the event. */
-  readonly audit?: { readonly type: string; readonly id: string }
   readonly onDone?: (result: unknown) => void
 }
 
@@ -44,6 +40,7 @@ export type Change<Entity extends Versioned = Versioned> = PlainChange | Conditi
  */
 export const useConfirm = <Entity extends Versioned = Versioned>() => {
   const client = useQueryClient()
+  const tell = useTell()
   const [change, setChange] = useState<Change<Entity>>()
   const [error, setError] = useState<ApiError | null>(null)
   const [isBusy, setBusy] = useState(false)
@@ -60,7 +57,7 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
       await Promise.race([client.invalidateQueries(), new Promise((go) => window.setTimeout(go, mostWaitMs))])
       close()
       onDone?.(result)
-      tell({ done, audit, undo }, () => client.invalidateQueries())
+      tell({ done, audit, undo })
     } catch (cause) {
       setError(failureOf(cause))
     } finally {
@@ -92,47 +89,3 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
 
 /** The dialog closes over the new state; a read that takes longer does not keep it open. */
 const mostWaitMs = 2_000
-
-export const failureOf = (cause: unknown): ApiError =>
-  cause instanceof ApiError ? cause : new ApiError(0, "failed", cause instanceof Error ? cause.message : String(cause))
-
-interface Told extends Pick<Asked, "done"> {
-  readonly audit?: Asked["audit"] | undefined
-  readonly undo?: PlainChange["undo"] | undefined
-}
-
-/** Says that a change is made, with the way back and the record of it. */
-export const tell = ({ audit, done, undo }: Told, refresh: () => Promise<unknown>): void => {
-  const id = notifications.show({
-    message: (
-      <Group gap="xs">
-        <span>{done}</span>
-        {undo !== undefined && (
-          <Button
-            variant="default"
-            onClick={() => {
-              notifications.hide(id)
-              undo().then(
-                () => {
-                  notifications.show({ message: "It is as it was." })
-                  return refresh()
-                },
-                (cause: unknown) => notifications.show({ message: failureOf(cause).message, color: "red" })
-              )
-            }}
-          >
-            Undo
-          </Button>
-        )}
-        {audit !== undefined && (
-          <Anchor
-            href={`/admin-ui/audit?span=all&target_type=${encodeURIComponent(audit.type)}&target_id=${encodeURIComponent(audit.id)}`}
-          >
-            Audit event
-          </Anchor>
-        )}
-      </Group>
-    ),
-    autoClose: undo === undefined ? 6_000 : 12_000
-  })
-}

@@ -1,10 +1,10 @@
 import { Button } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { Link, useNavigate } from "@tanstack/react-router"
 import { useTasksList, useTasksWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { DeadLetterSummary, LetterPage } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { tellFailure, useTell } from "../../../shared/change/useTell.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -57,6 +57,7 @@ export const Archive = () => {
 
 export const TakeBack = ({ dlqId }: { readonly dlqId: string }) => {
   const mayOperate = useAllowed("tasks:operate")
+  const tell = useTell()
   const unarchive = useTasksWrite<unknown>()
   if (!mayOperate) return null
   return (
@@ -68,8 +69,8 @@ export const TakeBack = ({ dlqId }: { readonly dlqId: string }) => {
         unarchive.mutate(
           { path: taskPath`/dlq/messages/${dlqId}/unarchive` },
           {
-            onSuccess: () => notifications.show({ message: "The letter has the state again that it had." }),
-            onError: ({ message }) => notifications.show({ color: "red", message })
+            onSuccess: () => tell({ done: "The letter has the state again that it had.", audit: { type: "tasks" } }),
+            onError: tellFailure
           }
         )
       }

@@ -1,9 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { ApiError } from "../../../api/ApiError.ts"
+import type { ApiError } from "../../../api/ApiError.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
+import { failureOf } from "../../../shared/change/failure.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { type OperationReason, ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
-import { useArchivedNote } from "./useArchivedNote.tsx"
+import { countedText } from "../../../shared/words/format.ts"
 
 interface Props {
   readonly ids: ReadonlyArray<string>
@@ -15,38 +17,37 @@ interface Props {
 
 /** Takes letters out of all lists, for 30 days with a way back. */
 export const ArchiveDialog = ({ children, ids, onClose, onDone }: Props) => {
-  const [done, setDone] = useState<number>()
+  const [archived, setArchived] = useState(0)
+  const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<ApiError | null>(null)
   const client = useQueryClient()
-  const showNote = useArchivedNote()
+  const tell = useTell()
   const run = async (body: OperationReason) => {
-    const archived: Array<string> = []
     setError(null)
-    setDone(0)
-    for (const id of ids) {
-      try {
-        await callTasks("POST", taskPath`/dlq/messages/${id}/archive`, { body })
-        archived.push(id)
-        setDone(archived.length)
-      } catch (cause) {
-        // one that is archived already, or being replayed, does not hold up the others
-        if (cause instanceof ApiError && cause.status === 409 && ids.length > 1) continue
-        setError(cause instanceof ApiError ? cause : new ApiError(0, "failed", String(cause)))
-        break
-      }
-    }
-    setDone(undefined)
+    setBusy(true)
+    const { done, failure, passed } = await archiveAll(ids, body, setArchived)
+    setBusy(false)
     void client.invalidateQueries({ queryKey: [tasksPath] })
-    if (archived.length > 0) showNote(archived)
-    if (archived.length === ids.length || (archived.length > 0 && ids.length > 1)) onDone()
+    if (done.length > 0) {
+      tell({
+        done: doneSentence(done.length, ids.length, passed),
+        audit: { type: "tasks" },
+        undo: async () => {
+          for (const id of done) await callTasks("POST", taskPath`/dlq/messages/${id}/unarchive`)
+        },
+        undone: `${countedText(done.length, "letter is", "letters are")} open again.`
+      })
+    }
+    setError(failure)
+    if (failure === null) onDone()
   }
   const what = ids.length === 1 ? "the letter" : `${ids.length} letters`
   return (
     <ReasonDialog
       title={`Archive ${what}`}
-      action={done === undefined ? `Archive ${what}` : `${done} archived`}
+      action={isBusy ? `${archived} archived` : `Archive ${what}`}
       placeholder="a test order"
-      isBusy={done !== undefined}
+      isBusy={isBusy}
       error={error}
       onClose={onClose}
       onConfirm={(why) => void run(why)}
@@ -58,4 +59,41 @@ export const ArchiveDialog = ({ children, ids, onClose, onDone }: Props) => {
       </p>
     </ReasonDialog>
   )
+}
+
+interface Archived {
+  readonly done: ReadonlyArray<string>
+  /** How many were passed over because they were archived already, or being replayed. */
+  readonly passed: number
+  readonly failure: ApiError | null
+}
+
+/** Archives one after the other until a failure. A letter whose state forbids it does not hold up the others. */
+const archiveAll = async (
+  ids: ReadonlyArray<string>,
+  body: OperationReason,
+  onProgress: (archived: number) => void
+): Promise<Archived> => {
+  const done: Array<string> = []
+  let refused: ApiError | null = null
+  onProgress(0)
+  for (const id of ids) {
+    try {
+      await callTasks("POST", taskPath`/dlq/messages/${id}/archive`, { body })
+      done.push(id)
+      onProgress(done.length)
+    } catch (cause) {
+      const failure = failureOf(cause)
+      if (failure.status !== 409) return { done, passed: 0, failure }
+      refused = failure
+    }
+  }
+  // with none archived, the refusal is all that there is to say
+  return { done, passed: ids.length - done.length, failure: done.length === 0 ? refused : null }
+}
+
+const doneSentence = (done: number, all: number, passed: number): string => {
+  if (all === 1) return "The letter is archived."
+  const rest = passed === 0 ? "" : ` ${countedText(passed, "was", "were")} archived already, or being replayed.`
+  return `${done === all ? all : `${done} of ${all}`} letters are archived.${rest}`
 }

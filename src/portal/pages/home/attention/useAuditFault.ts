@@ -32,6 +32,9 @@ export const useAuditFault = () => {
     findings,
     isEnabled: mayRead && after !== undefined,
     isPending: verified.isPending,
-    error: head.error ?? verified.error
+    error: head.error ?? verified.error,
+    retry: () => {
+      for (const query of [head, verified]) if (query.error !== null) void query.refetch()
+    }
   }
 }

@@ -115,6 +115,7 @@ export const useFindings = () => {
       for (const query of [limits, keys, models, guardrails, traffic, health, queues, letters, counts, asked, system]) {
         if (query.error !== null) void query.refetch()
       }
+      audit.retry()
     }
   }
 }

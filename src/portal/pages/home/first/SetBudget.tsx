@@ -1,7 +1,7 @@
 import { Button, NumberInput } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
+import { tellFailure, useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { moneyText } from "../../../shared/words/format.ts"
@@ -23,13 +23,31 @@ export const SetBudget = ({ budget, made, onSet }: Props) => {
     "/admin-ui/admin/limits/state"
   ])
   const params = { id: made.id }
-  const set = (daily_budget_usd: number | null, then: () => void) =>
-    update.mutate({ params, body: { policy: { daily_budget_usd } } }, { onSuccess: then })
+  const tell = useTell()
+  const audit = { type: "key", id: made.id }
+  const set = (daily_budget_usd: number) =>
+    update.mutate(
+      { params, body: { policy: { daily_budget_usd } } },
+      {
+        onSuccess: () => {
+          setConfirming(false)
+          onSet(daily_budget_usd)
+          // the way back stays on the page
+          tell({ done: "The budget is set.", audit })
+        }
+      }
+    )
   const undo = () =>
-    set(null, () => {
-      onSet(undefined)
-      notifications.show({ message: "The budget is removed." })
-    })
+    update.mutate(
+      { params, body: { policy: { daily_budget_usd: null } } },
+      {
+        onSuccess: () => {
+          onSet(undefined)
+          tell({ done: "The budget is removed.", audit })
+        },
+        onError: tellFailure
+      }
+    )
   if (budget !== undefined)
     return (
       <p>
@@ -67,12 +85,7 @@ export const SetBudget = ({ budget, made, onSet }: Props) => {
           isBusy={update.isPending}
           error={update.error}
           onClose={() => setConfirming(false)}
-          onConfirm={() =>
-            set(Number(amount), () => {
-              setConfirming(false)
-              onSet(Number(amount))
-            })
-          }
+          onConfirm={() => set(Number(amount))}
         >
           <FieldDiff before={{ daily_budget_usd: null }} after={{ daily_budget_usd: Number(amount) }} />
           <p>Once it is used up, requests of the key are refused until 00:00 UTC.</p>

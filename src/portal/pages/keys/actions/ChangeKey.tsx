@@ -4,14 +4,18 @@ import type { FieldError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
+import { formerOf } from "../../../shared/change/changed.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { GuardedChange, tellRefused } from "../../../shared/dialogs/GuardedChange.tsx"
 import { type Key, keyFields, keyName, keyPath, staleAfterKeys } from "../words/key.ts"
 
-type KeyPatch = BodyOf<"PATCH", typeof keyPath>
+export type KeyPatch = Omit<BodyOf<"PATCH", typeof keyPath>, "expected_updated_at">
 
 interface Props {
   readonly base: Key
   readonly changes: KeyPatch
+  /** Said once it is changed. */
+  readonly done: string
   readonly onClose: () => void
   readonly onDone: () => void
   /** The server refused values: the form shows why. */
@@ -30,8 +34,9 @@ const prefixed = (prefix: string, fields: object | null | undefined): Readonly<R
   Object.fromEntries(Object.entries(fields ?? {}).map(([name, value]) => [`${prefix}.${name}`, value]))
 
 /** Shows the difference of a change of a key, and makes it unless somebody else was faster. */
-export const ChangeKey = ({ base, changes, children, onClose, onDone, onRefused }: Props) => {
+export const ChangeKey = ({ base, changes, children, done, onClose, onDone, onRefused }: Props) => {
   const client = useQueryClient()
+  const tell = useTell()
   const update = useApiWrite("PATCH", keyPath, staleAfterKeys)
   const params = { id: base.id }
   const reread = () =>
@@ -50,10 +55,24 @@ export const ChangeKey = ({ base, changes, children, onClose, onDone, onRefused 
       changes={flat(changes)}
       isBusy={update.isPending}
       error={update.error}
-      onConfirm={({ updated_at }) =>
+      onConfirm={(version) =>
         update.mutate(
-          { params, body: { ...changes, expected_updated_at: updated_at } },
-          { onSuccess: onDone, onError: (error) => tellRefused(error, onRefused) }
+          { params, body: { ...changes, expected_updated_at: version.updated_at } },
+          {
+            onSuccess: (after) => {
+              tell({
+                done,
+                audit: { type: "key", id: base.id },
+                undo: () =>
+                  call("PATCH", keyPath, {
+                    params,
+                    body: { ...formerOf(version, changes), expected_updated_at: after.updated_at }
+                  })
+              })
+              onDone()
+            },
+            onError: (error) => tellRefused(error, onRefused)
+          }
         )
       }
       onClose={onClose}

@@ -1,5 +1,4 @@
 import { Button, Group, Modal, Stack, Switch, TagsInput, Textarea, TextInput } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { FieldError } from "../../../api/ApiError.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
@@ -63,10 +62,8 @@ export const EditKey = ({ of, onClose }: Props) => {
         changes={changes}
         onClose={() => setReviewing(false)}
         onRefused={refuse}
-        onDone={() => {
-          notifications.show({ message: `${keyName(key)} is changed.` })
-          onClose()
-        }}
+        done={`${keyName(key)} is changed.`}
+        onDone={onClose}
       />
     )
   }
@@ -112,12 +109,14 @@ export const EditKey = ({ of, onClose }: Props) => {
             description="A reminder. The key goes on to work."
             value={draft.rotation_due_at}
             onChange={(rotation_due_at) => set({ rotation_due_at })}
+            error={errorOf("rotation_due_at")}
           />
           <Switch
             label={<code>holder_rotation</code>}
             description="Whoever holds the key may give it a new secret."
             checked={draft.holder_rotation}
             onChange={({ currentTarget }) => set({ holder_rotation: currentTarget.checked })}
+            error={errorOf("holder_rotation")}
           />
           <Group justify="end">
             <Button variant="default" onClick={onClose}>

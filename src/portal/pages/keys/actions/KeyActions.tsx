@@ -1,16 +1,19 @@
 import { Button, Group, Menu } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { IconDots } from "@tabler/icons-react"
 import { useState } from "react"
+import { call } from "../../../api/control.ts"
 import { useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
-import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { tellFailure, useTell } from "../../../shared/change/useTell.tsx"
 import { type Key, keyName, staleAfterKeys } from "../words/key.ts"
 import { EditKey } from "./EditKey.tsx"
 import { MoveKey } from "./MoveKey.tsx"
 import { RevokeKey } from "./RevokeKey.tsx"
 import { RotateKey } from "./RotateKey.tsx"
 import { StopOldSecret } from "./StopOldSecret.tsx"
+
+const disablePath = "/admin-ui/admin/keys/:id/disable"
+const enablePath = "/admin-ui/admin/keys/:id/enable"
 
 type Dialog = "edit" | "move" | "rotate" | "stop-old" | "revoke"
 
@@ -66,35 +69,23 @@ export const KeyActions = ({ of: key }: { readonly of: Key }) => {
 
 /** Disables and enables. The one undoes the other, so that nothing is asked. */
 const Switcher = ({ of: key }: { readonly of: Key }) => {
-  const disable = useApiWrite("POST", "/admin-ui/admin/keys/:id/disable", staleAfterKeys)
-  const enable = useApiWrite("POST", "/admin-ui/admin/keys/:id/enable", staleAfterKeys)
+  const tell = useTell()
+  const disable = useApiWrite("POST", disablePath, staleAfterKeys)
+  const enable = useApiWrite("POST", enablePath, staleAfterKeys)
   const request = { params: { id: key.id } }
-  const tell = (past: string, undo: () => void) => {
-    const id = notifications.show({
-      message: (
-        <Group justify="space-between" gap="xs" wrap="nowrap">
-          <span>
-            <ForeignText>{keyName(key)}</ForeignText> is {past}.
-          </span>
-          <Button
-            variant="light"
-            onClick={() => {
-              notifications.hide(id)
-              undo()
-            }}
-          >
-            Undo
-          </Button>
-        </Group>
-      ),
-      autoClose: 10_000
-    })
-  }
-  const fail = ({ message }: Error) => notifications.show({ message, color: "red" })
+  const audit = { type: "key", id: key.id }
   const turnOff = () =>
-    disable.mutate(request, { onSuccess: () => tell("disabled", () => enable.mutate(request)), onError: fail })
+    disable.mutate(request, {
+      onSuccess: () =>
+        tell({ done: `${keyName(key)} is disabled.`, audit, undo: () => call("POST", enablePath, request) }),
+      onError: tellFailure
+    })
   const turnOn = () =>
-    enable.mutate(request, { onSuccess: () => tell("enabled", () => disable.mutate(request)), onError: fail })
+    enable.mutate(request, {
+      onSuccess: () =>
+        tell({ done: `${keyName(key)} is enabled.`, audit, undo: () => call("POST", disablePath, request) }),
+      onError: tellFailure
+    })
   return (
     <Button variant="default" loading={disable.isPending || enable.isPending} onClick={key.disabled ? turnOn : turnOff}>
       {key.disabled ? "Enable" : "Disable"}

@@ -1,5 +1,4 @@
 import { Button, Group, Modal, Select, Stack } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
 import { shownText } from "../../../shared/foreign/marks.ts"
@@ -25,10 +24,8 @@ export const MoveKey = ({ of, onClose }: Props) => {
         base={key}
         changes={{ owner_type: project === null ? "individual" : "project", project_id: project }}
         onClose={() => setReviewing(false)}
-        onDone={() => {
-          notifications.show({ message: `${keyName(key)} is moved.` })
-          onClose()
-        }}
+        done={`${keyName(key)} is moved.`}
+        onDone={onClose}
       >
         <p>From then on the policy layer and the services of the project hold for the key.</p>
       </ChangeKey>

@@ -1,5 +1,5 @@
-import { notifications } from "@mantine/notifications"
 import { useApiWrite } from "../../../api/queries.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { type Key, keyName, staleAfterKeys } from "../words/key.ts"
@@ -11,6 +11,7 @@ interface Props {
 
 /** Ends a key. It cannot be taken back, so the name is typed. */
 export const RevokeKey = ({ of: key, onClose }: Props) => {
+  const tell = useTell()
   const revoke = useApiWrite("POST", "/admin-ui/admin/keys/:id/revoke", staleAfterKeys)
   return (
     <ChangeDialog
@@ -25,7 +26,7 @@ export const RevokeKey = ({ of: key, onClose }: Props) => {
           { params: { id: key.id } },
           {
             onSuccess: () => {
-              notifications.show({ message: `${keyName(key)} is revoked.` })
+              tell({ done: `${keyName(key)} is revoked.`, audit: { type: "key", id: key.id } })
               onClose()
             }
           }

@@ -1,5 +1,5 @@
-import { notifications } from "@mantine/notifications"
 import { useApiWrite } from "../../../api/queries.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { type Key, staleAfterKeys } from "../words/key.ts"
@@ -11,6 +11,7 @@ interface Props {
 
 /** Stops the secret that a rotation replaced, before its grace is over. */
 export const StopOldSecret = ({ of: key, onClose }: Props) => {
+  const tell = useTell()
   const end = useApiWrite("POST", "/admin-ui/admin/keys/:id/end-grace", staleAfterKeys)
   return (
     <ChangeDialog
@@ -24,7 +25,7 @@ export const StopOldSecret = ({ of: key, onClose }: Props) => {
           { params: { id: key.id } },
           {
             onSuccess: () => {
-              notifications.show({ message: "The old secret does not work any more." })
+              tell({ done: "The old secret does not work any more.", audit: { type: "key", id: key.id } })
               onClose()
             }
           }

@@ -1,5 +1,4 @@
 import { Button, Group, Modal, Stack, Table } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
@@ -128,10 +127,8 @@ const EditGuardrails = ({ of, onClose }: EditProps) => {
         base={key}
         changes={{ guardrail_policy: changes }}
         onClose={() => setReviewing(false)}
-        onDone={() => {
-          notifications.show({ message: `The guardrails of ${keyName(key)} are changed.` })
-          onClose()
-        }}
+        done={`The guardrails of ${keyName(key)} are changed.`}
+        onDone={onClose}
       >
         <ImpactNote proposal={{ key_id: key.id, guardrail_policy: changes }} />
       </ChangeKey>

@@ -1,5 +1,4 @@
 import { Button, Group, Modal, Stack } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { FieldError } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
@@ -64,10 +63,8 @@ const EditPolicy = ({ of, onClose }: EditProps) => {
           setErrors(fields)
           setReviewing(false)
         }}
-        onDone={() => {
-          notifications.show({ message: `The policy of ${keyName(key)} is changed.` })
-          onClose()
-        }}
+        done={`The policy of ${keyName(key)} is changed.`}
+        onDone={onClose}
       >
         <ImpactNote proposal={{ key_id: key.id, policy: changes }} />
       </ChangeKey>

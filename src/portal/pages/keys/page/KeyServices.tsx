@@ -1,5 +1,4 @@
 import { Button, Group, Modal, MultiSelect, Stack } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
@@ -60,10 +59,8 @@ const EditServices = ({ of, onClose }: EditProps) => {
         base={key}
         changes={{ service_names: names }}
         onClose={() => setReviewing(false)}
-        onDone={() => {
-          notifications.show({ message: `The services of ${keyName(key)} are changed.` })
-          onClose()
-        }}
+        done={`The services of ${keyName(key)} are changed.`}
+        onDone={onClose}
       />
     )
   }

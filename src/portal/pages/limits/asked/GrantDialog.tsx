@@ -1,13 +1,14 @@
 import { Modal, Textarea } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
+import { call } from "../../../api/control.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { clockText } from "../../../shared/words/format.ts"
 import { RaiseForm, type RaiseValues } from "../raise/RaiseForm.tsx"
-import { statePath } from "../state/limitStates.ts"
+import { endRaisePath, statePath } from "../state/limitStates.ts"
 import { type Asked, askedPath, nameOf } from "./asked.ts"
 
 interface Props {
@@ -22,6 +23,7 @@ export const GrantDialog = ({ asked, onClose }: Props) => {
   const [values, setValues] = useState<RaiseValues>()
   const [answer, setAnswer] = useState("")
   const limits = useApi(statePath, { query: { scope: "key", id: asked.key_id, limit: 100 } })
+  const tell = useTell()
   const grant = useApiWrite("POST", "/admin-ui/admin/limits/raise-requests/:id/grant", [
     askedPath,
     statePath,
@@ -90,8 +92,16 @@ export const GrantDialog = ({ asked, onClose }: Props) => {
             }
           },
           {
-            onSuccess: () => {
-              notifications.show({ message: "It is granted. The holder sees it, and your answer." })
+            onSuccess: ({ granted }) => {
+              tell({
+                done: "It is granted. The holder sees it, and your answer.",
+                audit: { type: "key", id: asked.key_id },
+                // the request stays answered
+                undone: "The exception has ended.",
+                ...(granted !== null && {
+                  undo: () => call("POST", endRaisePath, { params: { key_id: asked.key_id, id: granted.id } })
+                })
+              })
               onClose()
             }
           }

@@ -1,7 +1,7 @@
 import { Textarea } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { type Asked, askedPath, nameOf } from "./asked.ts"
@@ -14,6 +14,7 @@ interface Props {
 /** Says no, with a sentence for the holder. */
 export const RefuseDialog = ({ asked, onClose }: Props) => {
   const [answer, setAnswer] = useState("")
+  const tell = useTell()
   const refuse = useApiWrite("POST", "/admin-ui/admin/limits/raise-requests/:id/refuse", [askedPath])
   const ofAnswer = refuse.error?.fields.find(({ field }) => field === "answer")?.message
   return (
@@ -28,7 +29,7 @@ export const RefuseDialog = ({ asked, onClose }: Props) => {
           { params: { id: asked.id }, body: { answer: answer.trim() } },
           {
             onSuccess: () => {
-              notifications.show({ message: "It is refused. The holder sees your answer." })
+              tell({ done: "It is refused. The holder sees your answer.", audit: { type: "key", id: asked.key_id } })
               onClose()
             }
           }

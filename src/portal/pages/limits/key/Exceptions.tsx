@@ -1,17 +1,17 @@
 import { Button } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useNow } from "../../../address/useNow.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "../state/Limits.module.css"
-import { statePath } from "../state/limitStates.ts"
+import { endRaisePath, statePath } from "../state/limitStates.ts"
 
 const path = "/admin-ui/admin/limits/:key_id/raises"
 type Raise = ResponseOf<"GET", typeof path>[number]
@@ -27,7 +27,8 @@ export const Exceptions = ({ keyId }: { readonly keyId: string }) => {
   const mayEnd = useAllowed("policies:update")
   const now = useNow(10_000)
   const [ending, setEnding] = useState<Raise>()
-  const end = useApiWrite("POST", "/admin-ui/admin/limits/:key_id/raises/:id/end", [path, statePath])
+  const tell = useTell()
+  const end = useApiWrite("POST", endRaisePath, [path, statePath])
   const list = raises.data ?? []
   const isOver = ({ ended_at, until }: Raise) => ended_at !== null || Date.parse(until) <= now
   return (
@@ -76,7 +77,10 @@ export const Exceptions = ({ keyId }: { readonly keyId: string }) => {
               {
                 onSuccess: () => {
                   setEnding(undefined)
-                  notifications.show({ message: "The exception has ended. The former limits are back." })
+                  tell({
+                    done: "The exception has ended. The former limits are back.",
+                    audit: { type: "key", id: keyId }
+                  })
                 }
               }
             )

@@ -1,14 +1,17 @@
 import { Button } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
+import { call } from "../../../api/control.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { statePath } from "../state/limitStates.ts"
 
 const keysPath = "/admin-ui/admin/keys"
 const keyPath = "/admin-ui/admin/keys/:id"
+const disablePath = "/admin-ui/admin/keys/:id/disable"
+const enablePath = "/admin-ui/admin/keys/:id/enable"
 const stale = [keysPath, keyPath, statePath]
 
 /** Stops a key at once, and lets it go on later. Its counters keep their values. */
@@ -16,22 +19,19 @@ export const FreezeKey = ({ id }: { readonly id: string }) => {
   const mayFreeze = useAllowed("keys:disable")
   const mayRead = useAllowed("operators:manage")
   const key = useApi(keyPath, { params: { id } }, { enabled: mayFreeze && mayRead })
-  const disable = useApiWrite("POST", "/admin-ui/admin/keys/:id/disable", stale)
-  const enable = useApiWrite("POST", "/admin-ui/admin/keys/:id/enable", stale)
+  const disable = useApiWrite("POST", disablePath, stale)
+  const enable = useApiWrite("POST", enablePath, stale)
+  const tell = useTell()
   const [isOpen, setOpen] = useState(false)
   const isFrozen = key.data?.disabled === true
   if (!mayFreeze || (key.data !== undefined && key.data.revoked_at !== null)) return null
   const write = isFrozen ? enable : disable
   const done = () => {
     setOpen(false)
-    notifications.show({
-      message: isFrozen ? (
-        "The key works again."
-      ) : (
-        <>
-          The key is frozen: its requests are refused. <Unfreeze id={id} />
-        </>
-      )
+    tell({
+      done: isFrozen ? "The key works again." : "The key is frozen: its requests are refused.",
+      audit: { type: "key", id },
+      undo: () => call("POST", isFrozen ? disablePath : enablePath, { params: { id } })
     })
   }
   return (
@@ -60,28 +60,5 @@ export const FreezeKey = ({ id }: { readonly id: string }) => {
         </ChangeDialog>
       )}
     </>
-  )
-}
-
-/** Stands in the message that outlives the drawer. */
-const Unfreeze = ({ id }: { readonly id: string }) => {
-  const enable = useApiWrite("POST", "/admin-ui/admin/keys/:id/enable", stale)
-  return (
-    <Button
-      variant="subtle"
-      disabled={enable.isSuccess}
-      loading={enable.isPending}
-      onClick={() =>
-        enable.mutate(
-          { params: { id } },
-          {
-            onSuccess: () => notifications.show({ message: "The key works again." }),
-            onError: ({ message }) => notifications.show({ color: "red", message })
-          }
-        )
-      }
-    >
-      Undo
-    </Button>
   )
 }

@@ -1,15 +1,15 @@
 import { Modal } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { ApiError } from "../../../api/ApiError.ts"
+import { call } from "../../../api/control.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { clockText } from "../../../shared/words/format.ts"
-import { statePath } from "../state/limitStates.ts"
-import { EndRaise } from "./EndRaise.tsx"
+import { endRaisePath, statePath } from "../state/limitStates.ts"
 import { KeySelect } from "./KeySelect.tsx"
 import { RaiseForm, type RaiseValues } from "./RaiseForm.tsx"
 
@@ -33,6 +33,7 @@ const bodyOf = ({ amount, meter, reason, until }: RaiseValues): BodyOf<"POST", t
 export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
   const [values, setValues] = useState<RaiseValues>()
   const limits = useApi(statePath, { query: { scope: "key", id: keyId, limit: 100 } }, { enabled: keyId !== undefined })
+  const tell = useTell()
   const raise = useApiWrite("POST", raisePath, [statePath, raisesPath])
   const own = (limits.data?.limits ?? []).filter(({ scope, within }) => scope === "key" && within === null)
   const before = own.find((limit) => limit.meter === values?.meter)?.limit
@@ -53,14 +54,11 @@ export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
             { params: { key_id: keyId }, body: bodyOf(values) },
             {
               onSuccess: ({ id, until }) => {
-                notifications.show({
-                  autoClose: 15_000,
-                  message: (
-                    <>
-                      <code>{values.meter}</code> is raised until {clockText(new Date(String(until)), false)}.{" "}
-                      <EndRaise keyId={keyId} id={id} /> <a href={`/admin-ui/audit?target_id=${keyId}`}>Audit log</a>
-                    </>
-                  )
+                tell({
+                  done: `${values.meter} is raised until ${clockText(new Date(String(until)), false)}.`,
+                  audit: { type: "key", id: keyId },
+                  undo: () => call("POST", endRaisePath, { params: { key_id: keyId, id } }),
+                  undone: "The exception has ended."
                 })
                 onClose()
               }

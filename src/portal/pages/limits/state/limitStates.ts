@@ -1,6 +1,7 @@
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 
 export const statePath = "/admin-ui/admin/limits/state"
+export const endRaisePath = "/admin-ui/admin/limits/:key_id/raises/:id/end"
 export type LimitPage = ResponseOf<"GET", typeof statePath>
 export type LimitState = LimitPage["limits"][number]
 export type MeterName = LimitState["meter"]
