@@ -119,6 +119,10 @@ describePortal("Projects and operators", (portal) => {
     const other = await portal.open("/operators?tab=sessions")
     const session = other.page.getByRole("row").filter({ hasText: "operators:manage usage:read" })
     await session.getByRole("button", { name: "Sign out" }).click()
+    await other.page
+      .getByRole("dialog", { name: /^Sign out a browser/ })
+      .getByRole("button", { name: "Sign it out" })
+      .click()
     await session.waitFor({ state: "hidden" })
   })
 })

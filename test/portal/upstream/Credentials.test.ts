@@ -16,8 +16,21 @@ describePortal("The credentials of keys and projects", (portal) => {
     await form.getByRole("combobox", { name: "Project" }).fill("shop")
     await page.getByRole("option", { name: "shop" }).click()
     await form.getByLabel("credential", { exact: true }).fill("sk-of-shop")
-    await form.getByRole("button", { name: "Set", exact: true }).click()
+    await form.getByRole("button", { name: "Show the difference" }).click()
+    const confirm = page.getByRole("dialog", { name: "Set the credential of shop" })
+    assert.match(await confirm.innerText(), /credential\s+not set\s+→\s+a new one/)
+    await confirm.getByRole("button", { name: "Set it" }).click()
+    await page.getByText("The credential of shop is set.").waitFor()
     await page.getByRole("table", { name: "Credentials of keys and projects" }).getByText("configured").waitFor()
+
+    await page.getByRole("button", { name: "Set a credential" }).click()
+    await form.getByRole("combobox", { name: "Project" }).fill("shop")
+    await page.getByRole("option", { name: "shop" }).click()
+    await form.getByLabel("credential", { exact: true }).fill("sk-second")
+    await form.getByRole("button", { name: "Show the difference" }).click()
+    await confirm.getByText("The one that is stored is gone for good").waitFor()
+    await confirm.getByRole("button", { name: "Cancel" }).click()
+    await form.getByRole("button", { name: "Cancel" }).click()
 
     await page.getByRole("button", { name: "Columns · CSV" }).click()
     const [file] = await Promise.all([

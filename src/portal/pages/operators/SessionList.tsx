@@ -1,13 +1,14 @@
 import { Button } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
+import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
-import { useApiList, useApiWrite } from "../../api/queries.ts"
+import { useApiList } from "../../api/queries.ts"
+import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { When } from "../../shared/words/When.tsx"
-import { sessionsPath, staleAfterTokens } from "./operator.ts"
+import { sessionPath, sessionsPath } from "./operator.ts"
 
 type Session = ResponseOf<"GET", typeof sessionsPath>[number]
 
@@ -16,7 +17,21 @@ const pageSize = 100
 /** The browsers that are signed in. */
 export const SessionList = () => {
   const list = useApiList(sessionsPath, { query: { limit: pageSize } })
-  const end = useApiWrite("DELETE", "/admin-ui/admin/operator-sessions/:id", staleAfterTokens)
+  const { ask, dialog } = useConfirm()
+  const end = ({ id, token_name, used_at }: Session) =>
+    ask({
+      title: `Sign out a browser of ${token_name}`,
+      action: "Sign it out",
+      body: (
+        <p>
+          It was last used <When at={used_at} />. What is not stored there yet is lost. Whoever holds the token can sign
+          in again.
+        </p>
+      ),
+      run: () => call("DELETE", sessionPath, { params: { id } }),
+      done: `A browser of ${token_name} is signed out.`,
+      audit: { type: "session", id }
+    })
   const columns: ReadonlyArray<Column<Session>> = [
     { id: "name", header: "Of", cell: ({ token_name }) => <ForeignText>{token_name}</ForeignText> },
     { id: "created", header: "Signed in", main: true, cell: ({ created_at }) => <When at={created_at} /> },
@@ -27,21 +42,8 @@ export const SessionList = () => {
       header: "Actions",
       main: true,
       width: 110,
-      cell: ({ id, token_name }) => (
-        <Button
-          size="compact-sm"
-          variant="default"
-          loading={end.isPending && end.variables.params.id === id}
-          onClick={() =>
-            end.mutate(
-              { params: { id } },
-              {
-                onSuccess: () => notifications.show({ message: `A browser of ${token_name} is signed out.` }),
-                onError: ({ message }) => notifications.show({ message, color: "red" })
-              }
-            )
-          }
-        >
+      cell: (session) => (
+        <Button size="compact-sm" variant="default" onClick={() => end(session)}>
           Sign out
         </Button>
       )
@@ -58,6 +60,7 @@ export const SessionList = () => {
         list={list}
         empty={<Empty>No browser is signed in.</Empty>}
       />
+      {dialog}
     </Panel>
   )
 }

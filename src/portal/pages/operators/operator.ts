@@ -4,6 +4,7 @@ import type { Meaning } from "../../shared/words/StatusWord.tsx"
 export const tokensPath = "/admin-ui/admin/operator-tokens"
 export const tokenPath = "/admin-ui/admin/operator-tokens/:id"
 export const sessionsPath = "/admin-ui/admin/operator-sessions"
+export const sessionPath = "/admin-ui/admin/operator-sessions/:id"
 /** What is old once a token has changed. */
 export const staleAfterTokens = [tokensPath, sessionsPath, "/admin-ui/admin/audit-events"]
 

@@ -2,18 +2,28 @@ import { PasswordInput, Select } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
+import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
-import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { shownText } from "../../shared/foreign/marks.ts"
 import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
+import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 
 const scopes = ["key", "project"] as const
 const families = ["either", "openai", "anthropic"] as const
 
+const path = "/admin-ui/admin/providers/upstream-credentials"
+
+interface Props {
+  /** The mappings that are stored: a key or a project has one at most. */
+  readonly stored: ResponseOf<"GET", typeof path>
+  readonly onClose: () => void
+}
+
 /** Gives a key, or the keys of a project, a credential of their own. It replaces one that they have. */
-export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
+export const MappingForm = ({ onClose, stored }: Props) => {
   const [scope, setScope] = useState<(typeof scopes)[number]>("project")
   const [target, setTarget] = useState<string>()
   const [credential, setCredential] = useState("")
@@ -21,30 +31,45 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
   const [word, setWord] = useState("")
   const [q] = useDebouncedValue(word.trim() === "" ? undefined : word.trim(), 250)
   const projects = useApi("/admin-ui/admin/projects", { query: { q } }, { enabled: scope === "project" })
-  const { error, isBusy, submit } = useSubmit<unknown>()
-  const save = () => {
+  const { ask, dialog } = useConfirm()
+  const review = () => {
     if (target === undefined) return
-    void submit(
-      () =>
-        call("POST", "/admin-ui/admin/providers/upstream-credentials", {
-          body: {
-            scope,
-            target_id: target,
-            ...(credential !== "" && { credential }),
-            ...(family !== "either" && { family })
-          }
+    const replaced = stored.find((one) => one.scope === scope && one.target_id === target)
+    const name =
+      replaced?.target_label ?? projects.data?.find(({ id }) => scope === "project" && id === target)?.name ?? "the key"
+    ask({
+      title: `Set the credential of ${name}`,
+      action: "Set it",
+      body: (
+        <>
+          <FieldDiff
+            before={{ credential: replaced?.credential_configured === true ? "configured" : null }}
+            after={{ credential: "a new one" }}
+          />
+          <p>
+            {replaced === undefined
+              ? "Requests carry it from then on, instead of that of the provider."
+              : "The one that is stored is gone for good: nobody can read it again."}
+          </p>
+        </>
+      ),
+      run: () =>
+        call("POST", path, {
+          body: { scope, target_id: target, credential, ...(family !== "either" && { family }) }
         }),
-      { refresh: true }
-    ).then((saved) => saved !== undefined && onClose())
+      done: `The credential of ${name} is set.`,
+      audit: { type: "upstream_credential_mapping", ...(replaced !== undefined && { id: replaced.id }) },
+      onDone: onClose
+    })
   }
   return (
     <FormDrawer
       title="Set a credential"
-      action="Set"
-      isBusy={isBusy}
+      action="Show the difference"
+      isBusy={false}
       isDisabled={target === undefined || credential === ""}
-      error={error}
-      onSubmit={save}
+      error={null}
+      onSubmit={review}
       onClose={onClose}
     >
       <Segments
@@ -57,7 +82,7 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
         }}
       />
       {scope === "key" ? (
-        <KeyPicker value={target} onChange={setTarget} error={errorAt(error, "target_id")} />
+        <KeyPicker value={target} onChange={setTarget} />
       ) : (
         <Select
           label="Project"
@@ -67,7 +92,6 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
           searchable
           onSearchChange={setWord}
           nothingFoundMessage="None of this name."
-          error={errorAt(error, "target_id")}
         />
       )}
       <PasswordInput
@@ -75,7 +99,6 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
         description="Sealed, never shown again, and sent only to the upstream that is in use now."
         value={credential}
         onChange={({ currentTarget }) => setCredential(currentTarget.value)}
-        error={errorAt(error, "credential")}
         autoComplete="off"
       />
       <Segments
@@ -84,7 +107,8 @@ export const MappingForm = ({ onClose }: { readonly onClose: () => void }) => {
         value={family}
         onChange={(value) => setFamily(families.find((one) => one === value) ?? family)}
       />
-      <span>{errorAt(error, "family") ?? "Needed where each family has an upstream of its own."}</span>
+      <span>Needed where each family has an upstream of its own.</span>
+      {dialog}
     </FormDrawer>
   )
 }

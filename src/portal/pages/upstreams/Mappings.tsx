@@ -76,7 +76,7 @@ export const Mappings = () => {
         rowId={({ id }) => id}
         empty={<Empty>No key and no project has a credential of its own. All use that of the provider.</Empty>}
       />
-      {isOpen && <MappingForm onClose={() => setOpen(false)} />}
+      {isOpen && <MappingForm stored={mappings.data ?? []} onClose={() => setOpen(false)} />}
       {dialog}
     </Panel>
   )
