@@ -1,9 +1,11 @@
 import { allows } from "../api/session.ts"
+import { itemAt } from "./menu.ts"
 
 export interface PaletteAction {
   readonly label: string
   /** The page at which it begins, below `/admin-ui`. */
   readonly to: string
+  /** One of these does it. The page needs its own. */
   readonly scopes: ReadonlyArray<string>
 }
 
@@ -21,4 +23,7 @@ const actions: ReadonlyArray<PaletteAction> = [
 ]
 
 export const actionsFor = (scopes: ReadonlyArray<string>): ReadonlyArray<PaletteAction> =>
-  actions.filter((action) => allows(scopes, action.scopes))
+  actions.filter(({ scopes: needed, to }) => {
+    const page = itemAt(to.split("?", 1)[0] ?? to)
+    return allows(scopes, needed) && page !== undefined && allows(scopes, page.scopes)
+  })

@@ -47,6 +47,17 @@ describePortal("The menus and the range", (portal) => {
     await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
   })
 
+  it("offer no action whose page the token cannot see", async () => {
+    const { page } = await portal.open("/projects", { scopes: ["usage:read", "keys:create", "services:update"] })
+    await page.keyboard.press("Control+k")
+    const find = page.getByPlaceholder("Go to, find an id, do …")
+    await find.fill("Cre")
+    await page.getByText("Type the name of a page, or an id of any kind.").waitFor()
+    await find.fill("Import")
+    await page.getByText(/No such id|Looking|No page/).waitFor()
+    assert.strictEqual(await page.getByText("Import services", { exact: true }).count(), 0)
+  })
+
   it("forget with the sign-out what the palette remembers", async () => {
     const { answer, page, problems } = await portal.open("/keys", { ownSession: true })
     // what is asked while the session ends

@@ -63,7 +63,8 @@ const columns: ReadonlyArray<Column<Key>> = [
 /** The keys of a project, the dearest first. */
 export const ProjectKeys = ({ of: project }: { readonly of: Project }) => {
   const navigate = useNavigate()
-  const mayCreate = useAllowed("keys:create")
+  const maySeeKeys = useAllowed("operators:manage")
+  const mayCreate = useAllowed("keys:create") && maySeeKeys
   const list = useApiList(path, { query: { project_id: project.id, sort_by: "spend", limit: 100 } })
   const create = mayCreate && (
     <Button component={PathLink} path={`/keys/new?project_id=${project.id}`}>

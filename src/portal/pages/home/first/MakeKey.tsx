@@ -1,6 +1,7 @@
 import { Button, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
 import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { LinkButton } from "../../../shared/page/LinkButton.tsx"
@@ -19,9 +20,10 @@ const keysPath = "/admin-ui/admin/keys"
 /** Makes a key with a name and nothing else. The page of keys has everything that a key can have. */
 export const MakeKey = ({ onMade }: { readonly onMade: (key: MadeKey) => void }) => {
   const [name, setName] = useState("first key")
+  const maySeeKeys = useAllowed("operators:manage")
   const create = useApiWrite("POST", keysPath, [keysPath], { hasSecret: true })
   useUnstoredSecret(create.isPending)
-  const existing = useApi(keysPath, { query: { limit: 1, state: "active" } })
+  const existing = useApi(keysPath, { query: { limit: 1, state: "active" } }, { enabled: maySeeKeys })
   const nameError = create.error?.fields.find(({ field }) => field === "name")?.message
   return (
     <form
@@ -50,9 +52,11 @@ export const MakeKey = ({ onMade }: { readonly onMade: (key: MadeKey) => void })
         <Button type="submit" loading={create.isPending} disabled={name.trim() === ""}>
           Make the key
         </Button>
-        <LinkButton variant="subtle" path="/keys/new">
-          With an owner, limits and guardrails
-        </LinkButton>
+        {maySeeKeys && (
+          <LinkButton variant="subtle" path="/keys/new">
+            With an owner, limits and guardrails
+          </LinkButton>
+        )}
       </div>
       {create.error !== null && nameError === undefined && <ErrorNote error={create.error} />}
       {(existing.data?.length ?? 0) > 0 && (

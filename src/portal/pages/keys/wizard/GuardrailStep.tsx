@@ -1,5 +1,4 @@
 import type { FieldError } from "../../../api/ApiError.ts"
-import { useAllowed } from "../../../api/session.ts"
 import { GuardrailForm, type GuardrailValues } from "../../../shared/policy/GuardrailForm.tsx"
 import type { Draft } from "./draft.ts"
 import styles from "./NewKeyPage.module.css"
@@ -21,15 +20,6 @@ const given = (values: GuardrailValues): GuardrailValues =>
 
 /** Which guardrails check the requests of the key. */
 export const GuardrailStep = ({ draft, errors, mayChange, onChange }: Props) => {
-  const maySee = useAllowed("operators:manage")
-  if (!maySee) {
-    return (
-      <p className={styles.none}>
-        The catalogue of guardrails needs <code>operators:manage</code>. Those that are on by default check the requests
-        of the key.
-      </p>
-    )
-  }
   return (
     <>
       <GuardrailForm
