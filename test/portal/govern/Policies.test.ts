@@ -2,8 +2,11 @@ import { assert, it } from "@effect/vitest"
 import { describePortal } from "../PortalBrowser.ts"
 
 describePortal("Policies", (portal) => {
+  const layerOf = async (team: string): Promise<unknown> =>
+    Object(await portal.gateway.operate("GET", `/policy-layers?kind=team&scope_id=${team}`))[0]
+
   it("are layers that are made after their impact was seen, switched off, deleted, and restored", async () => {
-    const { page } = await portal.open("/policies?do=create")
+    const { answer, page } = await portal.open("/policies?do=create")
     const form = page.getByRole("dialog")
     await form.getByLabel("Team", { exact: true }).fill("red")
     await form.getByRole("textbox", { name: "rpm_limit" }).first().fill("7")
@@ -17,11 +20,88 @@ describePortal("Policies", (portal) => {
     await drawer.getByRole("button", { name: "Delete" }).click()
     await page.getByLabel("Type “red” to confirm").fill("red")
     await page.getByRole("button", { name: "Delete it" }).click()
-    await page.getByRole("button", { name: "Undo" }).waitFor()
+    await page.getByText("The layer of team red is deleted.").waitFor()
     await page.getByRole("tab", { name: "Deleted" }).click()
-    await page.getByRole("row").filter({ hasText: "team red" }).getByRole("button", { name: "Restore" }).click()
-    await page.getByRole("button", { name: "Create it" }).click()
-    await page.getByText("The layer of team red is made.").waitFor()
+    const row = page.getByRole("row").filter({ hasText: "team red" })
+    const takeBack = await answer("/admin/policy-layers", { status: 503, message: "The layers cannot be read." })
+    await row.getByRole("button", { name: "Restore" }).click()
+    await page.getByText("The layers cannot be read.").waitFor()
+    await takeBack()
+    await row.getByRole("button", { name: "Restore" }).click()
+    const review = page.getByRole("dialog", { name: "Create the layer" })
+    await review.getByRole("button", { name: "Create it" }).click()
+    await review.waitFor({ state: "hidden" })
+    // it was off when it was deleted
+    const restored = await layerOf("red")
+    assert.deepInclude(restored, { enabled: false })
+    assert.deepInclude(Object(restored).policy, { rpm_limit: 7 })
+    await row.getByRole("link", { name: /^#\d+$/ }).click()
+    await page
+      .getByRole("dialog", { name: /^Event \d+/ })
+      .getByText("policies:delete-layer")
+      .waitFor()
+  })
+
+  it("that exist already are shown to whoever wants to create them, and only what was set changes", async () => {
+    await portal.gateway.operate("POST", "/policy-layers", {
+      kind: "team",
+      scope_id: "taken",
+      policy: { rpm_limit: 5, max_requests_per_day: 100 }
+    })
+    const { page } = await portal.open("/policies?do=create")
+    const form = page.getByRole("dialog")
+    await form.getByLabel("Team", { exact: true }).fill("taken")
+    await form.getByRole("textbox", { name: "rpm_limit" }).first().fill("7")
+    await form.getByRole("button", { name: "See whom it hits" }).click()
+    const review = page.getByRole("dialog", { name: "Change the layer of team taken" })
+    await review.getByText("There is such a layer already.").waitFor()
+    assert.match(await review.getByRole("list").first().innerText(), /rpm_limit\s+5\s+→\s+7/)
+    await review.getByRole("button", { name: "Change it" }).click()
+    await page.getByText("The layer of team taken is changed.").waitFor()
+    assert.deepInclude(Object(await layerOf("taken")).policy, { rpm_limit: 7, max_requests_per_day: 100 })
+    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByText("It is as it was.").waitFor()
+    assert.deepInclude(Object(await layerOf("taken")).policy, { rpm_limit: 5, max_requests_per_day: 100 })
+  })
+
+  it("that two people create at once show both versions to the second", async () => {
+    const { axe, page, problems } = await portal.open("/policies?do=create")
+    problems.expect(/^409 POST /)
+    const form = page.getByRole("dialog")
+    await form.getByLabel("Team", { exact: true }).fill("both")
+    await form.getByRole("textbox", { name: "rpm_limit" }).first().fill("7")
+    await form.getByRole("button", { name: "See whom it hits" }).click()
+    const review = page.getByRole("dialog", { name: "Create the layer" })
+    await review.getByRole("button", { name: "Create it" }).waitFor()
+    await portal.gateway.operate("POST", "/policy-layers", {
+      kind: "team",
+      scope_id: "both",
+      policy: { rpm_limit: 3, max_requests_per_day: 100 }
+    })
+    await review.getByRole("button", { name: "Create it" }).click()
+    await review.getByRole("heading", { name: "What they changed" }).waitFor()
+    assert.match(await review.innerText(), /policy\.max_requests_per_day\s+not set\s+→\s+100/)
+    assert.match(await review.innerText(), /policy\.rpm_limit\s+3\s+→\s+7/)
+    assert.deepStrictEqual(await axe(), [])
+    await review.getByRole("button", { name: "Apply mine to the new version" }).click()
+    await page.getByText("The layer of team both is changed.").waitFor()
+    assert.deepInclude(Object(await layerOf("both")).policy, { rpm_limit: 7, max_requests_per_day: 100 })
+  })
+
+  it("that cannot be read are not taken for absent when a change is tried out", async () => {
+    await portal.gateway.operate("POST", "/policy-layers", { kind: "team", scope_id: "slow", policy: { rpm_limit: 5 } })
+    const { answer, page } = await portal.open("/policies?do=create")
+    const takeBack = await answer("/admin/policy-layers", { status: 503, message: "The layers cannot be read." })
+    await page.goto(`${portal.gateway.control}/admin-ui/policies/simulate?kind=team&scope=slow&model=claude-sonnet-5`)
+    assert.include(await page.getByRole("textbox", { name: "Body" }).inputValue(), "claude-sonnet-5")
+    const change = page.getByRole("region", { name: "The change" })
+    await change.getByText("The layers cannot be read.").waitFor()
+    assert.notInclude(await change.innerText(), "it would be made")
+    await takeBack()
+    await change.getByRole("button", { name: "Try again" }).click()
+    await change.getByText("The layer as it is, with these changes:").waitFor()
+    await change.getByLabel("Team", { exact: true }).fill("slowest")
+    await change.getByText("There is no such layer yet: it would be made.").waitFor()
   })
 
   it("show what is effective for a project, in both colours and on a phone", async () => {

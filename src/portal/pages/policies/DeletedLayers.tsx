@@ -1,48 +1,58 @@
 import { Button, Table } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
-import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
+import { tellFailure } from "../../shared/change/useTell.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { PathLink } from "../../shared/page/PathLink.tsx"
 import { restrictingOf, usePolicyFields } from "../../shared/policy/fields.ts"
 import { When } from "../../shared/words/When.tsx"
-import { NewLayerReview } from "./editor/NewLayerReview.tsx"
-import { type LayerUpsert, layersPath } from "./words/layer.ts"
+import { LayerReview } from "./editor/LayerReview.tsx"
+import { isStored, type LayerPatch, type LayerUpsert, layerAt, type NewLayer } from "./words/layer.ts"
 import styles from "./words/Policies.module.css"
 
 type Event = ResponseOf<"GET", "/admin-ui/admin/audit-events">[number]
 
 const mostShown = 50
 
+type DeletedLayer = LayerUpsert & { readonly project_name?: string | null }
+
 /** The audit log has what a deleted layer was. */
-const isLayer = (json: unknown): json is LayerUpsert & { readonly project_name?: string | null } =>
+const isLayer = (json: unknown): json is DeletedLayer =>
   typeof json === "object" && json !== null && "kind" in json && "policy" in json
 
 const withoutVersion = (policy: object): object =>
   Object.fromEntries(Object.entries(policy).filter(([name]) => name !== "policy_version"))
 
-const upsertOf = ({ guardrail_policy, kind, policy, scope_id, shared }: LayerUpsert): LayerUpsert => ({
-  kind,
-  ...(scope_id !== null && scope_id !== undefined && { scope_id }),
+/** All settings that the layer had: one that was switched off stays so. */
+const settingsOf = ({ enabled, guardrail_policy, policy, shared }: DeletedLayer): LayerPatch => ({
+  ...(enabled !== undefined && { enabled }),
   ...(policy !== null && policy !== undefined && { policy: withoutVersion(policy) }),
   ...(shared !== undefined && { shared }),
   ...(guardrail_policy !== undefined && { guardrail_policy })
 })
+
+interface Restored {
+  readonly layer: NewLayer
+  readonly changes: LayerPatch
+}
 
 /** Layers that were deleted, and can be made again as they were. */
 export const DeletedLayers = () => {
   const events = useApi("/admin-ui/admin/audit-events", {
     query: { action: "policies:delete-layer", limit: mostShown }
   })
-  const [restoring, setRestoring] = useState<LayerUpsert>()
-  const begin = async (layer: LayerUpsert) => {
-    const { kind, scope_id } = layer
-    const [there] = await call("GET", layersPath, { query: { kind, scope_id: scope_id ?? undefined, limit: 1 } })
-    if (there === undefined) setRestoring(layer)
-    else notifications.show({ message: "There is a layer of this scope again. Edit it instead.", color: "red" })
+  const [restoring, setRestoring] = useState<Restored>()
+  const begin = async (deleted: DeletedLayer) => {
+    try {
+      const layer = await layerAt(deleted.kind, deleted.scope_id)
+      if (!isStored(layer)) setRestoring({ layer, changes: settingsOf(deleted) })
+      else notifications.show({ message: "There is a layer of this scope again. Edit it instead.", color: "red" })
+    } catch (cause) {
+      tellFailure(cause)
+    }
   }
   const rows = events.data ?? []
   return (
@@ -71,11 +81,7 @@ export const DeletedLayers = () => {
         </Table.Tbody>
       </Table>
       {restoring !== undefined && (
-        <NewLayerReview
-          layer={restoring}
-          onClose={() => setRestoring(undefined)}
-          onDone={() => setRestoring(undefined)}
-        />
+        <LayerReview {...restoring} onClose={() => setRestoring(undefined)} onDone={() => setRestoring(undefined)} />
       )}
     </Panel>
   )
@@ -83,10 +89,10 @@ export const DeletedLayers = () => {
 
 interface RowProps {
   readonly event: Event
-  readonly onRestore: (layer: LayerUpsert) => void
+  readonly onRestore: (layer: DeletedLayer) => void
 }
 
-const Row = ({ event: { before, created_at, id, sequence }, onRestore }: RowProps) => {
+const Row = ({ event: { before, created_at, sequence }, onRestore }: RowProps) => {
   const fields = usePolicyFields().data?.fields ?? []
   if (!isLayer(before)) return null
   return (
@@ -105,10 +111,10 @@ const Row = ({ event: { before, created_at, id, sequence }, onRestore }: RowProp
         <When at={created_at} />
       </Table.Td>
       <Table.Td>
-        <PathLink path={`/audit?open=${id}`}>#{sequence}</PathLink>
+        <PathLink path={`/audit?span=all&open=${sequence}`}>#{sequence}</PathLink>
       </Table.Td>
       <Table.Td ta="right">
-        <Button variant="default" onClick={() => onRestore(upsertOf(before))}>
+        <Button variant="default" onClick={() => onRestore(before)}>
           Restore
         </Button>
       </Table.Td>

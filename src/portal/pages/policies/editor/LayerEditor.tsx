@@ -2,13 +2,13 @@ import { Button, Group, Modal, Stack, Switch } from "@mantine/core"
 import { useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
 import type { FieldError } from "../../../api/ApiError.ts"
+import { useSubmit } from "../../../shared/change/useSubmit.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { changedValues, type PolicyValues, usePolicyFields } from "../../../shared/policy/fields.ts"
 import { GuardrailForm, type GuardrailValues } from "../../../shared/policy/GuardrailForm.tsx"
 import { PolicyForm } from "../../../shared/policy/PolicyForm.tsx"
-import { type Layer, type LayerKind, layerName, policyOf } from "../words/layer.ts"
+import { isStored, type Layer, type LayerKind, layerAt, layerName, type NewLayer, policyOf } from "../words/layer.ts"
 import { LayerReview } from "./LayerReview.tsx"
-import { NewLayerReview } from "./NewLayerReview.tsx"
 import { ScopeFields } from "./ScopeFields.tsx"
 
 interface Props {
@@ -38,7 +38,8 @@ export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose,
   const [policy, setPolicy] = useState<PolicyValues>(before.policy)
   const [shared, setShared] = useState<PolicyValues>(before.shared)
   const [guardrails, setGuardrails] = useState<GuardrailValues>(before.guardrails)
-  const [isReviewing, setReviewing] = useState(false)
+  const [reviewed, setReviewed] = useState<Layer | NewLayer>()
+  const lookup = useSubmit<Layer | NewLayer>()
   const [errors, setErrors] = useState<ReadonlyArray<FieldError>>([])
   const isShared = (name: string) => described.data?.shared.includes(name) === true
   const parts = {
@@ -46,32 +47,37 @@ export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose,
     shared: changedValues({ ...before.shared }, shared),
     guardrail_policy: changedValues({ ...before.guardrails }, { ...guardrails })
   }
+  const base = layer ?? reviewed
   const changes = {
-    ...(enabled !== (layer?.enabled ?? true) && { enabled }),
+    ...(enabled !== (base === undefined || !isStored(base) || base.enabled) && { enabled }),
     ...(notEmpty(parts.policy) && { policy: parts.policy }),
     ...(notEmpty(parts.shared) && { shared: parts.shared }),
     ...(notEmpty(parts.guardrail_policy) && { guardrail_policy: parts.guardrail_policy })
   }
-  const back = () => setReviewing(false)
+  const back = () => setReviewed(undefined)
+  // somebody else may have made the layer of this scope long ago
+  const review = async () => setReviewed(layer ?? (await lookup.submit(() => layerAt(kind, scope))))
   const refuse = (fields: ReadonlyArray<FieldError>) => {
     setErrors(fields)
     back()
   }
 
-  if (isReviewing && layer !== undefined)
-    return <LayerReview layer={layer} changes={changes} onClose={back} onDone={onClose} onRefused={refuse} />
-  if (isReviewing) {
-    const upsert = { kind, ...(kind !== "global" && { scope_id: scope }), ...changes }
+  if (reviewed !== undefined) {
     return (
-      <NewLayerReview
-        layer={upsert}
+      <LayerReview
+        layer={reviewed}
+        changes={changes}
         onClose={back}
         onRefused={refuse}
         onDone={(id) => {
           onClose()
-          change({ do: undefined, kind: undefined, scope: undefined, open: id })
+          if (layer === undefined) change({ do: undefined, kind: undefined, scope: undefined, open: id })
         }}
-      />
+      >
+        {layer === undefined && isStored(reviewed) && (
+          <p>There is such a layer already. These fields of it change; the others stay as they are.</p>
+        )}
+      </LayerReview>
     )
   }
   return (
@@ -84,7 +90,7 @@ export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose,
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          setReviewing(true)
+          void review()
         }}
       >
         <Stack gap="md">
@@ -124,12 +130,14 @@ export const LayerEditor = ({ kind: firstKind = "team", layer: current, onClose,
           />
           <h3>Guardrails</h3>
           <GuardrailForm values={guardrails} onChange={setGuardrails} errors={errors} />
+          {lookup.error !== null && <ErrorNote error={lookup.error} />}
           <Group justify="end">
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
             <Button
               type="submit"
+              loading={lookup.isBusy}
               disabled={layer === undefined ? kind !== "global" && scope === "" : Object.keys(changes).length === 0}
             >
               See whom it hits

@@ -1,22 +1,37 @@
-import { notifications } from "@mantine/notifications"
 import { useQueryClient } from "@tanstack/react-query"
-import type { FieldError } from "../../../api/ApiError.ts"
+import { type ReactNode, useState } from "react"
+import type { ApiError, FieldError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
-import type { BodyOf } from "../../../api/Endpoints.ts"
-import { useApiWrite } from "../../../api/queries.ts"
+import { formerOf } from "../../../shared/change/changed.ts"
+import { failureOf } from "../../../shared/change/failure.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { GuardedChange, tellRefused } from "../../../shared/dialogs/GuardedChange.tsx"
+import { usePolicyFields } from "../../../shared/policy/fields.ts"
 import { ImpactNote } from "../../../shared/policy/Impact.tsx"
-import { type Layer, layerFields, layerName, layerPath, prefixed, staleAfterLayers, upsertOf } from "../words/layer.ts"
-
-export type LayerPatch = BodyOf<"PATCH", typeof layerPath>
+import {
+  isStored,
+  type Layer,
+  type LayerPatch,
+  layerAt,
+  layerFields,
+  layerName,
+  layerPath,
+  layersPath,
+  type NewLayer,
+  prefixed,
+  proposedOf,
+  restrictedFields
+} from "../words/layer.ts"
 
 interface Props {
-  readonly layer: Layer
+  /** The layer as the person saw it, or the scope that had none. */
+  readonly layer: Layer | NewLayer
   readonly changes: LayerPatch
   readonly onClose: () => void
-  readonly onDone: () => void
+  readonly onDone: (id: string) => void
   /** The server refused values: the form shows why. */
   readonly onRefused?: (errors: ReadonlyArray<FieldError>) => void
+  readonly children?: ReactNode
 }
 
 const flat = ({ guardrail_policy, policy, shared, ...rest }: LayerPatch) => ({
@@ -26,53 +41,75 @@ const flat = ({ guardrail_policy, policy, shared, ...rest }: LayerPatch) => ({
   ...prefixed("guardrail_policy", guardrail_policy)
 })
 
-/** Shows the difference of a change of a layer and whom it hits, and makes it unless somebody else was faster. */
-export const LayerReview = ({ changes, layer, onClose, onDone, onRefused }: Props) => {
+/** Makes the change to this version, and to no other one. */
+const change = (version: Layer | NewLayer, changes: LayerPatch): Promise<Layer> =>
+  isStored(version)
+    ? call("PATCH", layerPath, {
+        params: { id: version.id },
+        body: { ...changes, expected_updated_at: version.updated_at }
+      })
+    : call("POST", layersPath, { body: { ...proposedOf(version, changes), expected_updated_at: null } })
+
+/** Takes a change back, unless somebody else has changed the layer since. */
+const undo = (version: Layer | NewLayer, changes: LayerPatch, after: Layer): Promise<unknown> =>
+  isStored(version)
+    ? change(after, formerOf(version, changes))
+    : call("DELETE", layerPath, { params: { id: after.id } })
+
+/**
+ * Shows the difference of a change of a layer and whom it hits, and makes it. If somebody else was faster, also with the
+ * first layer of a scope, it shows both versions.
+ */
+export const LayerReview = ({ changes, children, layer, onClose, onDone, onRefused }: Props) => {
   const client = useQueryClient()
-  const update = useApiWrite("PATCH", layerPath, staleAfterLayers)
-  const params = { id: layer.id }
-  const reread = () =>
-    client.fetchQuery({
-      staleTime: 0,
-      queryKey: [layerPath, params, undefined],
-      queryFn: () => call("GET", layerPath, { params })
-    })
-  const before = upsertOf(layer)
+  const tell = useTell()
+  const [current, setCurrent] = useState(layer)
+  const [error, setError] = useState<ApiError | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const fields = usePolicyFields().data?.fields ?? []
+  const fieldsOf = (version: Layer | NewLayer) =>
+    !isStored(version) ? {} : isStored(layer) ? layerFields(version) : restrictedFields(version, fields)
+  const reread = async () => {
+    const latest = isStored(layer)
+      ? await call("GET", layerPath, { params: { id: layer.id } })
+      : await layerAt(layer.kind, layer.scope_id)
+    setCurrent(latest)
+    return latest
+  }
+  const apply = async (version: Layer | NewLayer) => {
+    setBusy(true)
+    setError(null)
+    try {
+      const after = await change(version, changes)
+      await client.invalidateQueries()
+      tell({
+        done: `The layer of ${layerName(after)} is ${isStored(version) ? "changed" : "made"}.`,
+        audit: { type: "policy_layer", id: after.id },
+        undo: () => undo(version, changes, after)
+      })
+      onDone(after.id)
+    } catch (cause) {
+      const failure = failureOf(cause)
+      setError(failure)
+      setBusy(false)
+      tellRefused(failure, onRefused)
+    }
+  }
   return (
-    <GuardedChange
-      title={`Change the layer of ${layerName(layer)}`}
-      action="Change it"
+    <GuardedChange<Layer | NewLayer>
+      title={isStored(layer) ? `Change the layer of ${layerName(layer)}` : "Create the layer"}
+      action={isStored(layer) ? "Change it" : "Create it"}
       base={layer}
       reread={reread}
-      fieldsOf={layerFields}
+      fieldsOf={fieldsOf}
       changes={flat(changes)}
-      isBusy={update.isPending}
-      error={update.error}
-      onConfirm={({ updated_at }) =>
-        update.mutate(
-          { params, body: { ...changes, expected_updated_at: updated_at } },
-          {
-            onSuccess: () => {
-              notifications.show({ message: `The layer of ${layerName(layer)} is changed.` })
-              onDone()
-            },
-            onError: (error) => tellRefused(error, onRefused)
-          }
-        )
-      }
+      isBusy={isBusy}
+      error={error}
+      onConfirm={(version) => void apply(version)}
       onClose={onClose}
     >
-      <ImpactNote
-        proposal={{
-          layer: {
-            ...before,
-            enabled: changes.enabled ?? layer.enabled,
-            policy: { ...before.policy, ...changes.policy },
-            shared: { ...before.shared, ...changes.shared },
-            guardrail_policy: { ...before.guardrail_policy, ...changes.guardrail_policy }
-          }
-        }}
-      />
+      {children}
+      <ImpactNote proposal={{ layer: proposedOf(current, changes) }} />
     </GuardedChange>
   )
 }

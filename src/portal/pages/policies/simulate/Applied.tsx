@@ -1,16 +1,16 @@
 import { Button, Group } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { call } from "../../../api/control.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
+import { formerOf } from "../../../shared/change/changed.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { GuardedChange } from "../../../shared/dialogs/GuardedChange.tsx"
 import { flatFields } from "../../../shared/policy/flatFields.ts"
 import { LayerReview } from "../editor/LayerReview.tsx"
-import { NewLayerReview } from "../editor/NewLayerReview.tsx"
 import { prefixed } from "../words/layer.ts"
-import { layerOf, type ProposalDraft } from "./proposal.ts"
+import type { ProposalDraft } from "./proposal.ts"
 
 interface Props {
   readonly draft: ProposalDraft
@@ -26,9 +26,6 @@ export const Applied = ({ draft, keyId }: Props) => {
       <Button onClick={() => setOpen(true)}>Make this change</Button>
       {isOpen && draft.what === "layer" && draft.layer !== undefined && (
         <LayerReview layer={draft.layer} changes={{ policy: draft.policy }} onClose={close} onDone={close} />
-      )}
-      {isOpen && draft.what === "layer" && draft.layer === undefined && (
-        <NewLayerReview layer={layerOf(draft)} onClose={close} onDone={close} />
       )}
       {isOpen && draft.what === "key" && keyId !== undefined && (
         <KeyReview id={keyId} policy={draft.policy} onClose={close} />
@@ -57,6 +54,7 @@ interface ReadKeyProps extends Omit<KeyProps, "id"> {
 
 const ReadKeyReview = ({ of, onClose, policy }: ReadKeyProps) => {
   const client = useQueryClient()
+  const tell = useTell()
   // what the person saw when the change began
   const [base] = useState(of)
   const params = { id: base.id }
@@ -77,12 +75,20 @@ const ReadKeyReview = ({ of, onClose, policy }: ReadKeyProps) => {
       changes={prefixed("policy", policy)}
       isBusy={update.isPending}
       error={update.error}
-      onConfirm={({ updated_at }) =>
+      onConfirm={(version) =>
         update.mutate(
-          { params, body: { policy, expected_updated_at: updated_at } },
+          { params, body: { policy, expected_updated_at: version.updated_at } },
           {
-            onSuccess: () => {
-              notifications.show({ message: "The policy of the key is changed." })
+            onSuccess: (after) => {
+              tell({
+                done: "The policy of the key is changed.",
+                audit: { type: "key", id: base.id },
+                undo: () =>
+                  call("PATCH", keyPath, {
+                    params,
+                    body: { ...formerOf(version, { policy }), expected_updated_at: after.updated_at }
+                  })
+              })
               onClose()
             }
           }

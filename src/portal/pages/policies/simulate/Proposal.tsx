@@ -1,11 +1,12 @@
 import { Stack } from "@mantine/core"
-import { useEffect, useEffectEvent } from "react"
+import { useEffect, useEffectEvent, useMemo } from "react"
 import { useApi } from "../../../api/queries.ts"
+import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
 import { ChosenFields } from "../../../shared/policy/ChosenFields.tsx"
 import { ScopeFields } from "../editor/ScopeFields.tsx"
-import { layersPath, policyOf } from "../words/layer.ts"
-import type { ProposalDraft } from "./proposal.ts"
+import { isStored, layersPath, newLayer, policyOf, scopeQuery } from "../words/layer.ts"
+import { hasScope, type ProposalDraft } from "./proposal.ts"
 
 interface Props {
   readonly draft: ProposalDraft
@@ -53,13 +54,13 @@ const KeyChange = ({ draft, keyId, onChange }: Props) => {
 
 const LayerChange = ({ draft, onChange }: Props) => {
   const { kind, scope } = draft
-  const isReady = kind === "global" || scope !== ""
-  const found = useApi(
-    layersPath,
-    { query: { kind, ...(kind !== "global" && { scope_id: scope }), limit: 1 } },
-    { enabled: isReady }
+  const isReady = hasScope(draft)
+  const found = useApi(layersPath, { query: scopeQuery(kind, scope) }, { enabled: isReady })
+  const layers = isReady && !found.isPlaceholderData ? found.data : undefined
+  const layer = useMemo(
+    () => (layers === undefined ? undefined : (layers[0] ?? newLayer(kind, scope))),
+    [layers, kind, scope]
   )
-  const layer = isReady && !found.isPlaceholderData ? found.data?.[0] : undefined
   // the change is shown, and made, on top of what is stored
   const note = useEffectEvent((stored: typeof layer) => onChange({ ...draft, layer: stored }))
   useEffect(() => note(layer), [layer])
@@ -70,15 +71,20 @@ const LayerChange = ({ draft, onChange }: Props) => {
         scope={scope}
         onChange={(next, id) => onChange({ ...draft, kind: next, scope: id, layer: undefined })}
       />
-      {isReady && (
+      {isReady && layer === undefined && found.error !== null && (
+        <ErrorNote error={found.error} onRetry={() => void found.refetch()} />
+      )}
+      {isReady && (layer !== undefined || found.error === null) && (
         <p>
           {layer === undefined
-            ? "There is no such layer yet: it would be made."
-            : "The layer as it is, with these changes:"}
+            ? "Looking for the layer…"
+            : isStored(layer)
+              ? "The layer as it is, with these changes:"
+              : "There is no such layer yet: it would be made."}
         </p>
       )}
       <ChosenFields
-        before={layer === undefined ? {} : policyOf(layer)}
+        before={layer !== undefined && isStored(layer) ? policyOf(layer) : {}}
         changes={draft.policy}
         onChange={(policy) => onChange({ ...draft, policy })}
       />

@@ -1,6 +1,6 @@
 import type { PolicyValues } from "../../../shared/policy/fields.ts"
 import type { Proposal } from "../../../shared/policy/Impact.tsx"
-import { type Layer, type LayerKind, type LayerUpsert, upsertOf } from "../words/layer.ts"
+import { isStored, type Layer, type LayerKind, type LayerUpsert, type NewLayer, upsertOf } from "../words/layer.ts"
 import type { RequestDraft, Simulation } from "./request.ts"
 
 /** A change that is not made: of the key's own policy, or of a layer. */
@@ -8,8 +8,8 @@ export interface ProposalDraft {
   readonly what: "nothing" | "key" | "layer"
   readonly kind: LayerKind
   readonly scope: string
-  /** The layer of that scope as it is stored. */
-  readonly layer: Layer | undefined
+  /** The layer of that scope, or that there is none. `undefined` until the server has said so. */
+  readonly layer: Layer | NewLayer | undefined
   /** The fields that change. */
   readonly policy: PolicyValues
 }
@@ -24,14 +24,15 @@ export const proposalFor = (kind: string | undefined, scope: string | undefined)
   policy: {}
 })
 
-const hasScope = ({ kind, scope }: ProposalDraft): boolean => kind === "global" || scope !== ""
+export const hasScope = ({ kind, scope }: ProposalDraft): boolean => kind === "global" || scope !== ""
 
 export const isProposed = (draft: ProposalDraft): boolean =>
-  Object.keys(draft.policy).length > 0 && (draft.what === "key" || (draft.what === "layer" && hasScope(draft)))
+  Object.keys(draft.policy).length > 0 &&
+  (draft.what === "key" || (draft.what === "layer" && draft.layer !== undefined))
 
 /** The layer as it would be: what is stored, with the changes. */
 export const layerOf = ({ kind, layer, policy, scope }: ProposalDraft): LayerUpsert => {
-  const stored = layer === undefined ? undefined : upsertOf(layer)
+  const stored = layer !== undefined && isStored(layer) ? upsertOf(layer) : undefined
   return {
     kind,
     ...(kind !== "global" && { scope_id: scope }),
