@@ -22,6 +22,8 @@ export interface View {
   /** Signs in with a token of these scopes instead. */
   readonly scopes?: ReadonlyArray<string>
   readonly scheme?: "light" | "dark"
+  /** The time zone of the browser, such as `Asia/Kolkata`. Default: that of the machine. */
+  readonly timezone?: string
   /** The width in CSS pixels. Default: 1280. */
   readonly width?: number
   /** Signs in anew instead of using the session that other pages have. A token signs in ten times a minute at most. */
@@ -165,6 +167,10 @@ class RunningPortal implements Portal {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
     problems.watch(page)
+    if (view.timezone !== undefined) {
+      const debuggerOf = await context.newCDPSession(page)
+      await debuggerOf.send("Emulation.setTimezoneOverride", { timezoneId: view.timezone })
+    }
     await page.goto(`${origin}/admin-ui${path}`)
     await page.waitForSelector(token === null ? "form input[name=token]" : "main#page h1")
     await isIdle(page)

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react"
+import { useUtc } from "../address/useUtc.ts"
 import { type LiveState, toggleLive, useLiveState } from "../api/live.ts"
 import { clockText } from "../shared/words/format.ts"
 import styles from "./TopBar.module.css"
@@ -34,6 +35,7 @@ const patienceMs = 4_000
 /** Says above the page that what it shows is old, once the server has been away for a while. */
 export const LostNote = () => {
   const isLost = useLiveState() === "reconnecting"
+  const utc = useUtc()
   const [since, setSince] = useState<Date>()
   useEffect(() => {
     if (!isLost) return setSince(undefined)
@@ -44,8 +46,8 @@ export const LostNote = () => {
   if (since === undefined) return null
   return (
     <p className={styles.lost} role="status">
-      No connection to the server since {clockText(since, false)}. What this page shows is from before, and it goes on
-      by itself.
+      No connection to the server since {clockText(since, utc)}. What this page shows is from before, and it goes on by
+      itself.
     </p>
   )
 }

@@ -1,11 +1,13 @@
 import { ActionIcon, Button, Group, Popover, Select, Stack, TextInput } from "@mantine/core"
 import { useMediaQuery } from "@mantine/hooks"
 import { IconCalendar } from "@tabler/icons-react"
-import { useNavigate, useSearch } from "@tanstack/react-router"
+import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { absoluteRange, type Range, ranges, useRange } from "../address/range.ts"
+import { useUtc } from "../address/useUtc.ts"
 import { Segments } from "../shared/page/Segments.tsx"
 import { clockText } from "../shared/words/format.ts"
+import { fieldText, fieldTime } from "../shared/words/timeField.ts"
 import styles from "./TopBar.module.css"
 
 /** The one range of all pages. It is in the address. */
@@ -40,7 +42,7 @@ interface CustomProps {
 
 const CustomRange = ({ isNarrow, range, setRange }: CustomProps) => {
   const [isOpen, setOpen] = useState(false)
-  const { utc = false } = useSearch({ strict: false })
+  const utc = useUtc()
   const navigate = useNavigate()
   const variant = range.isRelative ? "default" : "light"
   const name = range.isRelative ? "Custom" : `${clockText(range.from, utc)} – ${clockText(range.to, utc)}`
@@ -98,8 +100,8 @@ interface FormProps {
 const RangeForm = ({ onChosen, range, utc }: FormProps) => {
   const [from, setFrom] = useState(fieldText(range.from, utc))
   const [to, setTo] = useState(fieldText(range.to, utc))
-  const start = Date.parse(utc ? `${from}Z` : from)
-  const end = Date.parse(utc ? `${to}Z` : to)
+  const start = fieldTime(from, utc)
+  const end = fieldTime(to, utc)
   const isOrdered = start < end
   return (
     <Group align="end" gap="xs" wrap="wrap">
@@ -117,7 +119,3 @@ const RangeForm = ({ onChosen, range, utc }: FormProps) => {
     </Group>
   )
 }
-
-/** The text that a field for date and time takes. */
-const fieldText = (time: Date, utc: boolean): string =>
-  new Date(time.getTime() - (utc ? 0 : time.getTimezoneOffset() * 60_000)).toISOString().slice(0, 16)

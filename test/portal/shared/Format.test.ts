@@ -1,13 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
+  bucketText,
   clockText,
   countText,
   decimalText,
   durationText,
   exactText,
-  moneyText
+  moneyText,
+  tickText,
+  weekdayText
 } from "../../../src/portal/shared/words/format.ts"
+import { fieldText, fieldTime } from "../../../src/portal/shared/words/timeField.ts"
 
 describe("Numbers", () => {
   it("are written as Intl writes them", () => {
@@ -60,6 +64,34 @@ describe("Times", () => {
     const year = new Date().getUTCFullYear()
     assert.strictEqual(clockText(new Date(Date.UTC(year, 5, 6, 7, 8)), true), "6 Jun, 07:08")
     assert.strictEqual(clockText(new Date(Date.UTC(2019, 8, 26, 14, 3)), true), "26 Sep 2019, 14:03")
+  })
+
+  it("of charts and fields are those of the zone that is shown", () => {
+    const own = process.env["TZ"]
+    process.env["TZ"] = "Asia/Kolkata"
+    try {
+      const year = new Date().getUTCFullYear()
+      const at = new Date(Date.UTC(year, 5, 6, 20, 40, 9))
+      const texts = (utc: boolean) => [
+        tickText(at, 3_600_000, utc),
+        bucketText(at, 60_000, utc),
+        bucketText(at, 1_000, utc),
+        fieldText(at, utc)
+      ]
+      assert.deepStrictEqual(texts(true), ["20:40", "6 Jun, 20:40", "20:40:09", `${year}-06-06T20:40`])
+      assert.deepStrictEqual(texts(false), ["02:10", "7 Jun, 02:10", "02:10:09", `${year}-06-07T02:10`])
+      for (const utc of [true, false]) assert.strictEqual(fieldTime(fieldText(at, utc), utc), at.getTime() - 9_000)
+      const thursday = new Date("2026-11-26T20:00:00Z")
+      assert.deepStrictEqual(
+        [true, false].map((utc) => weekdayText(thursday, utc)),
+        ["Thursday 20:00", "Friday 01:30"]
+      )
+      // a day of the records is one of UTC
+      assert.strictEqual(bucketText(at, 86_400_000, false), "6 Jun")
+    } finally {
+      if (own === undefined) delete process.env["TZ"]
+      else process.env["TZ"] = own
+    }
   })
 
   it.each(["UTC", "America/New_York", "Asia/Kolkata", "America/St_Johns"])(

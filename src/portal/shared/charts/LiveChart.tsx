@@ -1,11 +1,12 @@
 import { Skeleton } from "@mantine/core"
 import { useState } from "react"
+import { useUtc } from "../../address/useUtc.ts"
 import { laterFile, useLaterPart } from "../../api/laterFile.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { Segments } from "../page/Segments.tsx"
 import { colorOf } from "./colors.ts"
 import styles from "./LiveChart.module.css"
-import { peakSentence } from "./peak.ts"
+import { peakSentence, pointSentence } from "./peak.ts"
 import type { LiveChartProps } from "./series.ts"
 import { TimeTable } from "./TimeTable.tsx"
 
@@ -15,11 +16,14 @@ const drawing = laterFile(() => import("./LiveDrawing.tsx"))
 export const LiveChart = (props: LiveChartProps) => {
   const [view, setView] = useState("chart")
   const Drawing = useLaterPart(drawing)?.default
-  const { format, height = 90, label, points, series } = props
+  const utc = useUtc()
+  const [readAt, setReadAt] = useState<number>()
+  const { height = 90, label, points, series } = props
+  const read = readAt === undefined ? undefined : points.find(({ at }) => at === readAt)
   return (
     <figure className={styles.chart} aria-label={label}>
       <figcaption className={styles.caption}>
-        <span>{peakSentence(points, series, format)}</span>
+        <span>{read === undefined ? peakSentence(props, true, utc) : pointSentence(read, props, utc)}</span>
         <Segments
           aria-label={`Show ${label} as`}
           data={[
@@ -35,7 +39,7 @@ export const LiveChart = (props: LiveChartProps) => {
       ) : Drawing === undefined ? (
         <Skeleton height={height} />
       ) : (
-        <Drawing {...props} height={height} />
+        <Drawing {...props} height={height} readAt={readAt} onRead={setReadAt} />
       )}
       {series.length > 1 && (
         <ul className={styles.legend}>

@@ -1,5 +1,6 @@
 import { Skeleton } from "@mantine/core"
 import { useState } from "react"
+import { useUtc } from "../../address/useUtc.ts"
 import { laterFile, useLaterPart } from "../../api/laterFile.ts"
 import { Segments } from "../page/Segments.tsx"
 import { peakSentence } from "./peak.ts"
@@ -14,11 +15,12 @@ const drawing = laterFile(() => import("./TimeDrawing.tsx"))
 export const TimeChart = (props: TimeChartProps) => {
   const [view, setView] = useState("chart")
   const Drawing = useLaterPart(drawing)?.default
-  const { format, height = 200, label, points, sentence, series } = props
+  const utc = useUtc()
+  const { height = 200, kind, label, sentence } = props
   return (
     <figure className={styles.chart} aria-label={label}>
       <figcaption className={styles.caption}>
-        <span>{sentence ?? peakSentence(points, series, format)}</span>
+        <span>{sentence ?? peakSentence(props, kind !== "lines", utc)}</span>
         <Segments
           aria-label={`Show ${label} as`}
           data={[

@@ -1,4 +1,5 @@
 import { useReducedMotion } from "@mantine/hooks"
+import { type RefObject, useEffect, useRef } from "react"
 import {
   Area,
   Bar,
@@ -8,9 +9,11 @@ import {
   ReferenceLine,
   ResponsiveContainer,
   Tooltip,
+  useActiveTooltipLabel,
   XAxis,
   YAxis
 } from "recharts"
+import { useUtc } from "../../address/useUtc.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { bucketText, tickText } from "../words/format.ts"
 import { colorOf } from "./colors.ts"
@@ -19,9 +22,16 @@ import styles from "./TimeChart.module.css"
 
 const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, points, series }: TimeChartProps) => {
   const isStill = useReducedMotion()
+  const utc = useUtc()
+  const reached = useRef<number>(undefined)
   const data = points.map(({ at, values }) => ({ at, ...values }))
   return (
-    <>
+    // biome-ignore lint/a11y/noStaticElementInteractions: the drawing in it has the focus, and its own keys
+    <div
+      onKeyDown={({ key }) => {
+        if (key === "Enter" && reached.current !== undefined) onPick?.(reached.current)
+      }}
+    >
       <ResponsiveContainer width="100%" height={height}>
         <ComposedChart
           data={data}
@@ -32,7 +42,7 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
           <CartesianGrid vertical={false} stroke="var(--line)" />
           <XAxis
             dataKey="at"
-            tickFormatter={(at: number) => tickText(new Date(at), bucketMs)}
+            tickFormatter={(at: number) => tickText(new Date(at), bucketMs, utc)}
             tick={{ className: styles.tick ?? "" }}
             stroke="var(--line-strong)"
             minTickGap={40}
@@ -50,6 +60,7 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
                 <Hint
                   at={Number(label)}
                   bucketMs={bucketMs}
+                  utc={utc}
                   rows={payload.map(({ dataKey, value }) => [String(dataKey), Number(value)] as const)}
                   series={series}
                   format={format}
@@ -57,7 +68,8 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
               ) : null
             }
           />
-          {series.map((one, place) => drawingOf(kind, one, colorOf(one, place), isStill !== true))}
+          {onPick !== undefined && <ReachedByKeys reached={reached} />}
+          {series.map((one, place) => drawingOf(kind, one, colorOf(one, place), isStill !== true, points))}
           {line !== undefined && (
             <ReferenceLine
               y={line.value}
@@ -78,30 +90,66 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
           ))}
         </ul>
       )}
-    </>
+    </div>
   )
 }
 
+/** Tells which bucket the arrow keys have reached, for Enter to pick it. */
+const ReachedByKeys = ({ reached }: { readonly reached: RefObject<number | undefined> }) => {
+  const label = useActiveTooltipLabel()
+  useEffect(() => {
+    reached.current = label === undefined ? undefined : Number(label)
+  }, [reached, label])
+  return null
+}
+
 /** Recharts looks for these elements themselves among the children, so they cannot be components of ours. */
-const drawingOf = (kind: TimeChartProps["kind"], { key, label }: Series, color: string, isAnimated: boolean) => {
+const drawingOf = (
+  kind: TimeChartProps["kind"],
+  { key, label }: Series,
+  color: string,
+  isAnimated: boolean,
+  points: TimeChartProps["points"]
+) => {
   const shared = { dataKey: key, name: label, isAnimationActive: isAnimated, animationDuration: 200 }
   if (kind === "bars") return <Bar key={key} {...shared} stackId="all" fill={color} />
   if (kind === "lines")
-    return <Line key={key} {...shared} stroke={color} strokeWidth={1.7} dot={false} connectNulls={false} />
+    return (
+      <Line key={key} {...shared} stroke={color} strokeWidth={1.7} dot={aloneIn(points, key)} connectNulls={false} />
+    )
   return <Area key={key} {...shared} stackId="all" stroke={color} fill={color} fillOpacity={0.35} />
+}
+
+interface Place {
+  readonly cx?: number | undefined
+  readonly cy?: number | undefined
+  readonly index?: number | undefined
+  readonly stroke?: string | undefined
+}
+
+/** A line between gaps has no length: a point without neighbours is drawn as a dot. */
+const aloneIn = (points: TimeChartProps["points"], key: string) => {
+  const isKnown = (place: number) => points[place]?.values[key] != null
+  return ({ cx, cy, index = -1, stroke }: Place) =>
+    isKnown(index) && !isKnown(index - 1) && !isKnown(index + 1) ? (
+      <circle key={index} cx={cx} cy={cy} r={2} fill={stroke} />
+    ) : (
+      <g key={index} />
+    )
 }
 
 interface HintProps {
   readonly at: number
   readonly bucketMs: number
+  readonly utc: boolean
   readonly rows: ReadonlyArray<readonly [key: string, value: number]>
   readonly series: ReadonlyArray<Series>
   readonly format: (value: number) => string
 }
 
-const Hint = ({ at, bucketMs, format, rows, series }: HintProps) => (
+const Hint = ({ at, bucketMs, format, rows, series, utc }: HintProps) => (
   <div className={styles.hint}>
-    <strong>{bucketText(new Date(at), bucketMs)}</strong>
+    <strong>{bucketText(new Date(at), bucketMs, utc)}</strong>
     {rows.map(([key, value]) => {
       const place = series.findIndex((one) => one.key === key)
       const one = series[place]

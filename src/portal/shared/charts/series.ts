@@ -23,7 +23,7 @@ export interface TimeChartProps {
   readonly bucketMs: number
   /** A line across the chart, such as a budget. */
   readonly line?: { readonly value: number; readonly label: string }
-  /** A click on a bucket, such as to look at its time alone. */
+  /** A click on a bucket, or Enter at it, such as to look at its time alone. */
   readonly onPick?: (at: number) => void
   readonly height?: number
   /** Sums the chart up. Without it the sentence names the peak. */

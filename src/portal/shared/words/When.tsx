@@ -1,5 +1,5 @@
-import { useSearch } from "@tanstack/react-router"
 import { useNow } from "../../address/useNow.ts"
+import { useUtc } from "../../address/useUtc.ts"
 import { exactText, relativeText } from "./format.ts"
 
 interface Props {
@@ -11,7 +11,7 @@ interface Props {
 
 /** A time, as far away as it is from now; the exact time is in its hint. */
 export const When = ({ absent = "–", at }: Props) => {
-  const { utc = false } = useSearch({ strict: false })
+  const utc = useUtc()
   const now = useNow(10_000)
   const time = at === null || at === undefined ? Number.NaN : new Date(at).getTime()
   if (Number.isNaN(time)) return <span>{absent}</span>

@@ -90,15 +90,27 @@ export const clockText = (at: Date, utc: boolean): string => {
 /** `26 Nov`: a day of the records, which is one of UTC. */
 export const dayText = (at: Date): string => `${at.getUTCDate()} ${months[at.getUTCMonth()]}`
 
+const minuteMs = 60_000
 const dayMs = 86_400_000
 
-/** `26 Nov` or `26 Nov, 14:03`: when a bucket of a chart begins. */
-export const bucketText = (at: Date, bucketMs: number): string =>
-  bucketMs >= dayMs ? dayText(at) : clockText(at, false)
+/** `26 Nov`, `26 Nov, 14:03` or `14:03:09`: when a bucket of a chart begins. */
+export const bucketText = (at: Date, bucketMs: number, utc: boolean): string =>
+  bucketMs >= dayMs ? dayText(at) : bucketMs < minuteMs ? secondText(at, utc) : clockText(at, utc)
 
 /** The same where there is little room: `26 Nov` or `14:03`. */
-export const tickText = (at: Date, bucketMs: number): string =>
-  bucketMs >= dayMs ? dayText(at) : minuteOf(shifted(at, false))
+export const tickText = (at: Date, bucketMs: number, utc: boolean): string =>
+  bucketMs >= dayMs ? dayText(at) : bucketMs < minuteMs ? secondText(at, utc) : minuteOf(shifted(at, utc))
+
+/** `14:03:09`. */
+const secondText = (at: Date, utc: boolean): string => `${minuteOf(shifted(at, utc))}:${two(at.getUTCSeconds())}`
+
+const days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+
+/** `Thursday 14:03`: a time of the days to come. */
+export const weekdayText = (at: Date, utc: boolean): string => {
+  const shown = shifted(at, utc)
+  return `${days[shown.getUTCDay()]} ${minuteOf(shown)}`
+}
 
 /** `26 Nov 2026, 14:03:09 +01:00`: the whole time, for hints and copies. */
 export const exactText = (at: Date, utc: boolean): string => {

@@ -1,5 +1,6 @@
 import { Modal, Textarea } from "@mantine/core"
 import { useState } from "react"
+import { useUtc } from "../../../address/useUtc.ts"
 import { call } from "../../../api/control.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { useTell } from "../../../shared/change/useTell.tsx"
@@ -20,6 +21,7 @@ const dayMs = 86_400_000
 
 /** Grants what a holder asks for, or another amount: the form, then the difference, then the exception. */
 export const GrantDialog = ({ asked, onClose }: Props) => {
+  const utc = useUtc()
   const [values, setValues] = useState<RaiseValues>()
   const [answer, setAnswer] = useState("")
   const limits = useApi(statePath, { query: { scope: "key", id: asked.key_id, limit: 100 } })
@@ -113,7 +115,7 @@ export const GrantDialog = ({ asked, onClose }: Props) => {
         after={{ [values.meter]: values.amount }}
       />
       <p>
-        For <ForeignText>{nameOf(asked)}</ForeignText>, until {clockText(values.until, false)}. Then the former limit is
+        For <ForeignText>{nameOf(asked)}</ForeignText>, until {clockText(values.until, utc)}. Then the former limit is
         back by itself.
       </p>
       {answer.trim() !== "" && (

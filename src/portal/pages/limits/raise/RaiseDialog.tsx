@@ -1,5 +1,6 @@
 import { Modal } from "@mantine/core"
 import { useState } from "react"
+import { useUtc } from "../../../address/useUtc.ts"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
@@ -31,6 +32,7 @@ const bodyOf = ({ amount, meter, reason, until }: RaiseValues): BodyOf<"POST", t
 
 /** Raises a limit of a key until a time: the form, then the difference, then the change. */
 export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
+  const utc = useUtc()
   const [values, setValues] = useState<RaiseValues>()
   const limits = useApi(statePath, { query: { scope: "key", id: keyId, limit: 100 } }, { enabled: keyId !== undefined })
   const tell = useTell()
@@ -55,7 +57,7 @@ export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
             {
               onSuccess: ({ id, until }) => {
                 tell({
-                  done: `${values.meter} is raised until ${clockText(new Date(String(until)), false)}.`,
+                  done: `${values.meter} is raised until ${clockText(new Date(String(until)), utc)}.`,
                   audit: { type: "key", id: keyId },
                   undo: () => call("POST", endRaisePath, { params: { key_id: keyId, id } }),
                   undone: "The exception has ended."
@@ -68,8 +70,8 @@ export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
       >
         <FieldDiff before={{ [values.meter]: before }} after={{ [values.meter]: values.amount }} />
         <p>
-          For {own[0]?.scope_name ?? "this key"}, until {clockText(values.until, false)}. Then the former limit is back
-          by itself. What was counted stays counted. Limits that layers share stay as they are.
+          For {own[0]?.scope_name ?? "this key"}, until {clockText(values.until, utc)}. Then the former limit is back by
+          itself. What was counted stays counted. Limits that layers share stay as they are.
         </p>
         <p>
           Reason: <ForeignText>{values.reason}</ForeignText>

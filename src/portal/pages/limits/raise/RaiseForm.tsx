@@ -1,10 +1,12 @@
 import { Button, Group, NumberInput, Select, Skeleton, Stack, Textarea, TextInput } from "@mantine/core"
 import { type ReactNode, useState } from "react"
+import { useUtc } from "../../../address/useUtc.ts"
 import type { ApiError, FieldError } from "../../../api/ApiError.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
+import { fieldText, fieldTime } from "../../../shared/words/timeField.ts"
 import type { LimitState, MeterName } from "../state/limitStates.ts"
-import { fieldText, untilChoices } from "./until.ts"
+import { untilChoices } from "./until.ts"
 
 export interface RaiseValues {
   readonly meter: MeterName
@@ -29,10 +31,11 @@ interface Props {
 }
 
 export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, meter, onCancel, onSubmit }: Props) => {
+  const utc = useUtc()
   const [chosen, setChosen] = useState(before?.meter ?? meter)
   const limit = limits.find((one) => one.meter === chosen) ?? limits[0]
   const [amount, setAmount] = useState<number | string>(before?.amount ?? "")
-  const [until, setUntil] = useState(fieldText(before?.until ?? new Date(Date.now() + 3_600_000)))
+  const [until, setUntil] = useState(fieldText(before?.until ?? new Date(Date.now() + 3_600_000), utc))
   const [reason, setReason] = useState(before?.reason ?? "")
   if (isLoading) return <Skeleton height={240} />
   if (error !== null) return <ErrorNote error={error} />
@@ -44,7 +47,7 @@ export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, met
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        onSubmit({ meter: limit.meter, amount: wanted, until: new Date(until), reason: reason.trim() })
+        onSubmit({ meter: limit.meter, amount: wanted, until: new Date(fieldTime(until, utc)), reason: reason.trim() })
       }}
     >
       <Stack gap="sm">
@@ -75,14 +78,14 @@ export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, met
         <Group gap="xs" align="end">
           <TextInput
             type="datetime-local"
-            label="Until"
+            label={utc ? "Until (UTC)" : "Until"}
             value={until}
             onChange={({ currentTarget }) => setUntil(currentTarget.value)}
             error={errorOf("until")}
             required
           />
           {untilChoices.map(({ at, label }) => (
-            <Button key={label} variant="default" onClick={() => setUntil(fieldText(at(new Date())))}>
+            <Button key={label} variant="default" onClick={() => setUntil(fieldText(at(new Date(), utc), utc))}>
               {label}
             </Button>
           ))}

@@ -2,8 +2,10 @@ import { Button, Group, Popover, Select, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { absoluteRange, type Range } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
+import { useUtc } from "../../../address/useUtc.ts"
 import { UsageFilterBar } from "../../../shared/usage/UsageFilterBar.tsx"
 import { clockText } from "../../../shared/words/format.ts"
+import { fieldText, fieldTime } from "../../../shared/words/timeField.ts"
 import styles from "./Breakdown.module.css"
 import { comparisons } from "./compared.ts"
 import { groups } from "./groups.ts"
@@ -14,6 +16,7 @@ import type { BreakdownData } from "./useBreakdown.ts"
 export const UsageControls = ({ data: { group, measure, other } }: { readonly data: BreakdownData }) => {
   const { change, text } = useTextSearch()
   const [isOpen, setOpen] = useState(false)
+  const utc = useUtc()
   const compare = text("compare")
   return (
     <div className={styles.controls}>
@@ -52,7 +55,9 @@ export const UsageControls = ({ data: { group, measure, other } }: { readonly da
         </Popover.Target>
         <Popover.Dropdown>
           <OtherRange
+            key={String(utc)}
             range={other}
+            utc={utc}
             onChosen={(range) => {
               change({ compare: range })
               setOpen(false)
@@ -62,7 +67,7 @@ export const UsageControls = ({ data: { group, measure, other } }: { readonly da
       </Popover>
       {compare !== undefined && (
         <span className={styles.muted}>
-          {clockText(other.from, false)} – {clockText(other.to, false)}
+          {clockText(other.from, utc)} – {clockText(other.to, utc)}
         </span>
       )}
       <UsageFilterBar />
@@ -70,13 +75,16 @@ export const UsageControls = ({ data: { group, measure, other } }: { readonly da
   )
 }
 
-const fieldText = (at: Date): string =>
-  new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+interface OtherProps {
+  readonly range: Range
+  readonly utc: boolean
+  readonly onChosen: (range: string) => void
+}
 
-const OtherRange = ({ onChosen, range }: { readonly range: Range; readonly onChosen: (range: string) => void }) => {
-  const [from, setFrom] = useState(fieldText(range.from))
-  const [to, setTo] = useState(fieldText(range.to))
-  const [start, end] = [Date.parse(from), Date.parse(to)]
+const OtherRange = ({ onChosen, range, utc }: OtherProps) => {
+  const [from, setFrom] = useState(fieldText(range.from, utc))
+  const [to, setTo] = useState(fieldText(range.to, utc))
+  const [start, end] = [fieldTime(from, utc), fieldTime(to, utc)]
   return (
     <Group align="end" gap="xs">
       <TextInput

@@ -1,5 +1,5 @@
-import { useSearch } from "@tanstack/react-router"
 import { type PointerEvent, useState } from "react"
+import { useUtc } from "../../../../address/useUtc.ts"
 import { ticksOf } from "./bars.ts"
 import styles from "./Timeline.module.css"
 import type { Window } from "./useWindow.ts"
@@ -15,7 +15,7 @@ const tickWidth = 96
 
 /** The times. A stroke over them shows that part alone. */
 export const Axis = ({ labels, pixels, window: { show, span } }: Props) => {
-  const { utc = false } = useSearch({ strict: false })
+  const utc = useUtc()
   const [brush, setBrush] = useState<readonly [number, number]>()
   const scale = pixels / (span.to - span.from)
   const ticks = ticksOf(span, Math.max(2, Math.floor(pixels / tickWidth)))
