@@ -26,7 +26,10 @@ export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   return Result.succeed({ limit: number, ...(cursor !== null && { cursor }) })
 }
 
-/** Reads a filter from a query string. Ignores empty values, because HTML forms send every field. */
+/**
+ * Reads a filter from a query string. Ignores empty values, because HTML forms send every field. An empty
+ * `exception_type` can therefore not mean that there is none: `has_exception=false` does.
+ */
 export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   const task = aliases.httpName("task_id")
   const given = Object.entries({
@@ -37,10 +40,16 @@ export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): De
     source_queue_name: query.get("source_queue_name"),
     state: query.get("state")
   }).filter(([, value]) => value !== null && value !== "")
-  const problems = given.flatMap(([field, value]) =>
-    field === "state" ? stateProblem("query", value) : textProblem("query", field === "task_id" ? task : field, value)
-  )
-  return problems.length > 0 ? Result.fail(problems) : Result.succeed(decodeFilter(Object.fromEntries(given)))
+  const hasException = query.get("has_exception") || "true"
+  const withoutException = hasException === "false"
+  const problems = [
+    ...given.flatMap(([field, value]) =>
+      field === "state" ? stateProblem("query", value) : textProblem("query", field === "task_id" ? task : field, value)
+    ),
+    ...(!["true", "false"].includes(hasException) ? [problem("query", "has_exception", "must be true or false")] : [])
+  ]
+  const fields = { ...Object.fromEntries(given), ...(withoutException && { exception_type: null }) }
+  return problems.length > 0 ? Result.fail(problems) : Result.succeed(decodeFilter(fields))
 }
 
 export const flag = (query: URLSearchParams, name: string): Decoded<boolean> => {
