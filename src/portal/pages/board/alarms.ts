@@ -36,7 +36,18 @@ const order: ReadonlyArray<Meaning> = ["bad", "warning", "idle"]
 const rank = ({ meaning }: Alarm): number => order.indexOf(meaning)
 
 const storeAlarms = (error: ApiError | null): ReadonlyArray<Alarm> =>
-  error?.status === 503 ? [{ id: "store", meaning: "bad", word: "Redis", sentence: error.message }] : []
+  error === null
+    ? []
+    : error.status === 503
+      ? [{ id: "store", meaning: "bad", word: "Redis", sentence: error.message }]
+      : [
+          {
+            id: "store",
+            meaning: "warning",
+            word: "not known",
+            sentence: `The queues cannot be read, so an alarm may be missing here: ${error.message}`
+          }
+        ]
 
 const brokerAlarms = (broker: BrokerState | undefined): ReadonlyArray<Alarm> =>
   broker === undefined || broker.state === "connected"

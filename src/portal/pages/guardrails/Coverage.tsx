@@ -32,12 +32,7 @@ export const Coverage = ({ name }: { readonly name: string }) => {
     <Stack gap="sm">
       <Tiles>
         {kinds.map(([kind, label, detail]) => (
-          <Tile
-            key={kind}
-            label={label}
-            value={data === undefined ? undefined : countText(data.keys[kind])}
-            detail={detail}
-          />
+          <Tile key={kind} label={label} query={coverage} value={data && countText(data.keys[kind])} detail={detail} />
         ))}
       </Tiles>
       <Panel

@@ -30,20 +30,18 @@ export const Overview = ({ guardrail }: { readonly guardrail: Guardrail }) => {
   return (
     <Stack gap="sm">
       <Tiles>
-        <Tile label="Runs" value={known ? countText(total) : undefined} detail="in this range" />
+        <Tile label="Runs" query={series} value={countText(total)} detail="in this range" />
         <Tile
           label="Changed"
-          value={known ? countText(of("modify")) : undefined}
+          query={series}
+          value={countText(of("modify"))}
           detail={percentText(of("modify"), total)}
         />
-        <Tile
-          label="Blocked"
-          value={known ? countText(of("block")) : undefined}
-          detail={percentText(of("block"), total)}
-        />
+        <Tile label="Blocked" query={series} value={countText(of("block"))} detail={percentText(of("block"), total)} />
         <Tile
           label="Mean time"
-          value={known ? (total === 0 ? "–" : durationText(sum((one) => one.total_latency_ms) / total)) : undefined}
+          query={series}
+          value={total === 0 ? "–" : durationText(sum((one) => one.total_latency_ms) / total)}
           detail={
             total === 0 ? undefined : `at most ${durationText(Math.max(...buckets.map((one) => one.max_latency_ms)))}`
           }

@@ -1,6 +1,8 @@
 import { useState } from "react"
 import { addressOf } from "../../api/control.ts"
+import { useApi } from "../../api/queries.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { eventsPath } from "../../shared/usage/useUsageEvents.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { Attention } from "./attention/Attention.tsx"
 import { FirstSteps } from "./first/FirstSteps.tsx"
@@ -16,7 +18,10 @@ const HomePage = () => {
   const spend = useSpend()
   const queues = useQueues()
   const [step, setStep] = useState<"unknown" | "begun" | "over">("unknown")
-  const isFresh = spend.query.data !== undefined && spend.requests === 0
+  // an installation that was quiet for a month is not a fresh one
+  const isQuiet = spend.query.data !== undefined && spend.requests === 0
+  const latest = useApi(eventsPath, { query: { limit: 1 } }, { enabled: isQuiet })
+  const isFresh = isQuiet && latest.data?.rows.length === 0
   // the steps stay until they are left, though the first request has arrived by then
   if (isFresh && step === "unknown") setStep("begun")
   if (step === "begun")

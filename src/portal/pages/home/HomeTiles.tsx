@@ -18,12 +18,12 @@ export const HomeTiles = ({ queues, spend }: Props) => {
   const { query: overhead, quantiles } = useOverhead()
   const recent = hour.minutes.slice(-quarter)
   const perSecond = recent.reduce((sum, count) => sum + count, 0) / (quarter * 60)
-  const unknown = "?"
   return (
     <Tiles>
       <Tile
         label="Requests a second"
-        value={hour.query.isPending ? undefined : hour.query.error ? unknown : rateText(perSecond)}
+        query={hour.query}
+        value={rateText(perSecond)}
         detail="the last 15 minutes"
         chart={
           <div className={styles.spark}>
@@ -36,19 +36,19 @@ export const HomeTiles = ({ queues, spend }: Props) => {
       />
       <Tile
         label="Refused / errors"
+        query={hour.query}
         value={
-          hour.query.isPending ? undefined : (
-            <>
-              <span className={styles.whole}>{percentText(hour.refused, hour.requests)}</span> /{" "}
-              <span className={styles.whole}>{percentText(hour.errors, hour.requests)}</span>
-            </>
-          )
+          <>
+            <span className={styles.whole}>{percentText(hour.refused, hour.requests)}</span> /{" "}
+            <span className={styles.whole}>{percentText(hour.errors, hour.requests)}</span>
+          </>
         }
         detail={`${countText(hour.refused)} refused, ${countText(hour.errors)} with status 5xx in the last hour`}
       />
       <Tile
         label="Our overhead"
-        value={overhead.isPending ? undefined : (timeText(quantiles?.gateway_ms?.p50) ?? "–")}
+        query={overhead}
+        value={timeText(quantiles?.gateway_ms?.p50) ?? "–"}
         detail={
           quantiles === undefined
             ? "no request in this hour"
@@ -57,31 +57,22 @@ export const HomeTiles = ({ queues, spend }: Props) => {
       />
       <Tile
         label="Spend today"
-        value={spend.query.isPending ? undefined : moneyText(spend.today)}
-        detail={
-          spend.query.isPending
-            ? undefined
-            : `${moneyText(spend.yesterday)} in all of yesterday; ${moneyText(spend.month)} this month, about ${moneyText(spend.projected)} by its end`
-        }
+        query={spend.query}
+        value={moneyText(spend.today)}
+        detail={`${moneyText(spend.yesterday)} in all of yesterday; ${moneyText(spend.month)} this month, about ${moneyText(spend.projected)} by its end`}
       />
       {queues.isThere && (
         <>
           <Tile
             label="Dead letters"
-            value={
-              queues.letters.isPending ? undefined : (
-                <IdLink path="/dead-letters">
-                  {queues.openLetters === undefined ? unknown : countText(queues.openLetters)}
-                </IdLink>
-              )
-            }
+            query={queues.letters}
+            value={<IdLink path="/dead-letters">{countText(queues.openLetters)}</IdLink>}
             detail="open, in all queues"
           />
           <Tile
             label="Tasks"
-            value={
-              queues.query.isPending ? undefined : <IdLink path="/tasks/board">{countText(queues.running)}</IdLink>
-            }
+            query={queues.query}
+            value={<IdLink path="/tasks/board">{countText(queues.running)}</IdLink>}
             detail={`running; ${countText(queues.waiting)} waiting`}
           />
         </>

@@ -116,7 +116,7 @@ export const useQueues = () => {
     queues,
     /** Dead letters that wait for somebody. */
     letters,
-    openLetters: letters.data?.queues.reduce((total, { open_count }) => total + open_count, 0),
+    openLetters: (letters.data?.queues ?? []).reduce((total, { open_count }) => total + open_count, 0),
     running: sum(({ in_work }) => in_work),
     waiting: sum(({ ready }) => ready) + sum(({ waiting_for_retry }) => waiting_for_retry)
   }

@@ -63,36 +63,34 @@ const Mistake = () => {
   const known = models?.filter(({ at_book_price_usd }) => at_book_price_usd !== null) ?? []
   const charged = sum(({ at_book_price_usd, summary }) => (at_book_price_usd === null ? 0 : summary.estimated_cost_usd))
   const byBook = sum(({ at_book_price_usd }) => at_book_price_usd ?? 0)
-  const ready = models !== undefined
   return (
     <div style={{ marginBottom: 14 }}>
       <Tiles>
         <Tile
           label="Models without a price"
-          value={ready ? `${unpriced.data?.has_more === true ? "≥ " : ""}${countText(models.length)}` : undefined}
-          detail={ready ? `${countText(known.length)} of them are in the price book` : undefined}
+          query={unpriced}
+          value={`${unpriced.data?.has_more === true ? "≥ " : ""}${countText(models?.length ?? 0)}`}
+          detail={`${countText(known.length)} of them are in the price book`}
         />
         <Tile
           label="Charged for them"
-          value={ready ? moneyText(sum(({ summary }) => summary.estimated_cost_usd)) : undefined}
+          query={unpriced}
+          value={moneyText(sum(({ summary }) => summary.estimated_cost_usd))}
           detail="as unpriced_models says"
         />
         <Tile
           label="By the price book"
-          value={ready ? (known.length === 0 ? "–" : moneyText(byBook)) : undefined}
-          detail={ready && known.length > 0 ? `charged for these: ${moneyText(charged)}` : undefined}
+          query={unpriced}
+          value={known.length === 0 ? "–" : moneyText(byBook)}
+          detail={known.length > 0 && `charged for these: ${moneyText(charged)}`}
         />
         <Tile
           label="Cost of the mistake"
-          value={ready ? (known.length === 0 ? "–" : moneyText(byBook - charged)) : undefined}
+          query={unpriced}
+          value={known.length === 0 ? "–" : moneyText(byBook - charged)}
           detail={
-            ready && known.length > 0
-              ? byBook > charged
-                ? "too little was charged"
-                : byBook < charged
-                  ? "too much was charged"
-                  : "none"
-              : undefined
+            known.length > 0 &&
+            (byBook > charged ? "too little was charged" : byBook < charged ? "too much was charged" : "none")
           }
         />
       </Tiles>

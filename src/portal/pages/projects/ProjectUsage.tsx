@@ -33,12 +33,14 @@ export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
     <Stack gap="sm">
       <Tiles>
         <Tile
+          query={total}
           label="Requests"
           value={sum && countText(sum.request_count)}
           detail={sum && `${percentText(sum.failure_count, sum.request_count)} failed`}
         />
-        <Tile label="Cost" value={sum && moneyText(sum.estimated_cost_usd)} />
+        <Tile query={total} label="Cost" value={sum && moneyText(sum.estimated_cost_usd)} />
         <Tile
+          query={total}
           label="Tokens"
           value={sum && shortCountText(sum.total_tokens)}
           detail={sum && `${shortCountText(sum.input_tokens)} in, ${shortCountText(sum.output_tokens)} out`}

@@ -22,8 +22,12 @@ import { type Project, projectsPath } from "./project.ts"
 
 type Sum = { readonly request_count: number; readonly failure_count: number; readonly estimated_cost_usd: number }
 interface Row extends Project {
+  /** `undefined` where it is not known. */
   readonly usage: Sum | undefined
 }
+
+const none: Sum = { request_count: 0, failure_count: 0, estimated_cost_usd: 0 }
+const notKnown = "not known"
 
 const filters = [
   { name: "q", label: "Name, owner or tag" },
@@ -63,20 +67,20 @@ const columns: ReadonlyArray<Column<Row>> = [
     id: "requests",
     header: "Requests",
     numeric: true,
-    cell: ({ usage }) => <Count of={usage?.request_count ?? 0} short />
+    cell: ({ usage }) => (usage === undefined ? notKnown : <Count of={usage.request_count} short />)
   },
   {
     id: "failed",
     header: "Failed",
     numeric: true,
-    cell: ({ usage }) => percentText(usage?.failure_count ?? 0, usage?.request_count ?? 0)
+    cell: ({ usage }) => (usage === undefined ? notKnown : percentText(usage.failure_count, usage.request_count))
   },
   {
     id: "cost",
     header: "Cost",
     numeric: true,
     main: true,
-    cell: ({ usage }) => <Money usd={usage?.estimated_cost_usd ?? 0} />
+    cell: ({ usage }) => (usage === undefined ? notKnown : <Money usd={usage.estimated_cost_usd} />)
   },
   {
     id: "services",
@@ -109,7 +113,10 @@ const ProjectsPage = () => {
     query: { from: range.from.toISOString(), to: range.to.toISOString(), breakdown_limit: mostProjects }
   })
   useLiveRefresh(liveTopics, [projectsPath])
-  const sums = new Map(usage.data?.map(({ name, summary }) => [name, summary]))
+  const sums = new Map<string, Sum>(usage.data?.map(({ name, summary }) => [name, summary]))
+  // a project that is missing among fewer than were asked for had no request
+  const isWhole = usage.data !== undefined && usage.data.length < mostProjects
+  const usageOf = (id: string) => sums.get(id) ?? (isWhole ? none : undefined)
   const create = mayChange && <Button onClick={() => change({ do: "create" })}>Create a project</Button>
   return (
     <>
@@ -128,7 +135,7 @@ const ProjectsPage = () => {
           name="projects"
           label="Projects"
           columns={columns}
-          rows={list.rows.map((project): Row => ({ ...project, usage: sums.get(project.id) }))}
+          rows={list.rows.map((project): Row => ({ ...project, usage: usageOf(project.id) }))}
           rowId={({ id }) => id}
           {...(mayOpen && { onOpen: ({ id }: Row) => void navigate({ to: "/projects/$id", params: { id } }) })}
           list={{ query: list.query, rows: [] }}
@@ -136,6 +143,9 @@ const ProjectsPage = () => {
             <>
               <FilterBar filters={filters} />
               {usage.error !== null && <span>The usage cannot be read: {usage.error.message}</span>}
+              {usage.data !== undefined && !isWhole && (
+                <span>The usage of the {mostProjects} busiest projects is shown.</span>
+              )}
             </>
           }
           empty={

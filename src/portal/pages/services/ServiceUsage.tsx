@@ -22,14 +22,16 @@ export const ServiceUsage = ({ name }: { readonly name: string }) => {
   return (
     <Stack gap="sm">
       <Tiles>
-        <Tile label="Requests" value={sum && countText(sum.request_count)} detail="in this range" />
+        <Tile query={total} label="Requests" value={sum && countText(sum.request_count)} detail="in this range" />
         <Tile
+          query={total}
           label="Failures"
           value={sum && countText(sum.failure_count)}
           detail={sum && percentText(sum.failure_count, sum.request_count)}
         />
-        <Tile label="Cost" value={sum && moneyText(sum.estimated_cost_usd)} />
+        <Tile query={total} label="Cost" value={sum && moneyText(sum.estimated_cost_usd)} />
         <Tile
+          query={total}
           label="Mean time"
           value={sum && (sum.average_latency_ms === null ? "–" : durationText(sum.average_latency_ms))}
         />

@@ -4,14 +4,26 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { meaningOfTaskStatus } from "../../shared/tasks/meanings.ts"
 import { Money } from "../../shared/words/Amounts.tsx"
-import { durationText } from "../../shared/words/format.ts"
+import { durationText, moneyText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
+import type { TaskCosts } from "./useTaskCosts.ts"
+
+/** The dearest tasks are known; another one costs no more than they do. */
+const Cost = ({ among: { known, otherwise }, of: id }: { readonly among: TaskCosts; readonly of: string }) => {
+  const usd = known.get(id)
+  if (usd !== undefined || otherwise === 0) return <Money usd={usd} />
+  return otherwise === undefined ? (
+    "not known"
+  ) : (
+    <span title="Only the dearest tasks of the range are known exactly.">at most {moneyText(otherwise)}</span>
+  )
+}
 
 const foreign = (text: string | null) => (text === null ? "–" : <ForeignText title={text}>{text}</ForeignText>)
 
 /** `costs` has what the tasks of the range have cost; without the scope for it there is no such column. */
-export const columnsWith = (costs: ReadonlyMap<string, number> | undefined): ReadonlyArray<Column<Task>> => [
+export const columnsWith = (costs: TaskCosts | undefined): ReadonlyArray<Column<Task>> => [
   {
     id: "task_id",
     header: "Task",
@@ -57,7 +69,7 @@ export const columnsWith = (costs: ReadonlyMap<string, number> | undefined): Rea
           id: "cost",
           header: "Cost",
           numeric: true,
-          cell: ({ task_id }: Task) => <Money usd={costs.get(task_id)} />
+          cell: ({ task_id }: Task) => <Cost of={task_id} among={costs} />
         }
       ]),
   { id: "error", header: "Error", hidden: true, cell: ({ error_class }) => foreign(error_class) },

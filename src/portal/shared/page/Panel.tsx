@@ -1,18 +1,10 @@
 import { Skeleton } from "@mantine/core"
-import type { UseQueryResult } from "@tanstack/react-query"
 import { type ReactNode, useId } from "react"
-import { useNow } from "../../address/useNow.ts"
-import type { ApiError } from "../../api/ApiError.ts"
-import { durationText } from "../words/format.ts"
+import { Age } from "./Age.tsx"
 import { ErrorNote } from "./ErrorNote.tsx"
 import styles from "./Panel.module.css"
 import { PartBoundary } from "./PartBoundary.tsx"
-
-/** What a panel needs to know of its query. Lists have it too. */
-type PanelQuery = Pick<
-  UseQueryResult<unknown, ApiError>,
-  "data" | "error" | "isPending" | "isPlaceholderData" | "dataUpdatedAt" | "refetch"
->
+import type { PartQuery } from "./PartQuery.ts"
 
 interface Props {
   readonly title?: ReactNode
@@ -20,7 +12,7 @@ interface Props {
   readonly note?: ReactNode
   readonly actions?: ReactNode
   /** Without one, the panel has what it shows. */
-  readonly query?: PanelQuery
+  readonly query?: PartQuery
   /** Of the content, in pixels: what is loading takes the place that it will have. */
   readonly height?: number
   /** Shown instead of the content. One sentence, and what to do. */
@@ -29,8 +21,6 @@ interface Props {
   readonly flush?: boolean
   readonly children: ReactNode
 }
-
-const staleMs = 60_000
 
 /**
  * A part of a page with a life of its own: it loads, is empty, fails and grows old by itself, while the other parts go
@@ -60,14 +50,11 @@ export const Panel = ({ actions, children, empty, flush = false, height = 120, n
       >
         <PartBoundary>{content}</PartBoundary>
       </div>
+      {title === undefined && query !== undefined && (
+        <div className={styles.footer}>
+          <Age query={query} />
+        </div>
+      )}
     </section>
   )
-}
-
-/** Says how old the content is, once it is old and does not become newer. */
-const Age = ({ query }: { readonly query: PanelQuery }) => {
-  const now = useNow(10_000)
-  const age = now - query.dataUpdatedAt
-  if (!query.error || query.dataUpdatedAt === 0 || age < staleMs) return null
-  return <span className={styles.stale}>{durationText(age)} old</span>
 }

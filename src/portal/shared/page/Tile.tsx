@@ -1,24 +1,60 @@
-import { Skeleton } from "@mantine/core"
+import { Skeleton, UnstyledButton } from "@mantine/core"
 import type { ReactNode } from "react"
+import type { ApiError } from "../../api/ApiError.ts"
+import { Age } from "./Age.tsx"
+import type { PartQuery } from "./PartQuery.ts"
 import styles from "./Tile.module.css"
 
 interface Props {
   readonly label: string
-  /** `undefined` while it loads. */
-  readonly value: ReactNode | undefined
+  /** From which the value is. While it has no answer, the tile says so instead of showing a value. */
+  readonly query: PartQuery
+  readonly value: ReactNode
   /** Under the value: the period before, what it is a part of. */
   readonly detail?: ReactNode
   readonly chart?: ReactNode
 }
 
-/** One number that answers one question. */
-export const Tile = ({ chart, detail, label, value }: Props) => (
-  <section className={styles.tile} aria-label={label}>
-    <p className={styles.label}>{label}</p>
-    <div className={styles.value}>{value ?? <Skeleton height={26} width={90} />}</div>
-    <p className={styles.detail}>{detail ?? "\u00a0"}</p>
-    {chart}
-  </section>
+/** One number that answers one question. After a failure it keeps what it had. */
+export const Tile = ({ chart, detail, label, query, value }: Props) => {
+  const isKnown = query.data !== undefined
+  const { error } = query
+  return (
+    <section className={styles.tile} aria-label={label} aria-busy={query.isPending}>
+      <p className={styles.label}>{label}</p>
+      <div className={styles.value}>
+        {isKnown ? value : error === null ? <Skeleton height={26} width={90} /> : "not known"}
+      </div>
+      {isKnown || error === null ? (
+        <p className={styles.detail}>
+          {/* its place is held while the value loads */}
+          <span data-hidden={!isKnown || undefined}>{detail || "\u00a0"}</span> <Age query={query} />
+        </p>
+      ) : (
+        <Failure error={error} label={label} onRetry={() => void query.refetch()} />
+      )}
+      {isKnown && chart}
+    </section>
+  )
+}
+
+interface FailureProps {
+  readonly error: ApiError
+  readonly label: string
+  readonly onRetry: () => void
+}
+
+const Failure = ({ error, label, onRetry }: FailureProps) => (
+  <div className={styles.detail}>
+    <p>{error.message}</p>
+    <p className={styles.code}>
+      {error.code}
+      {error.requestId !== undefined && <> · request {error.requestId}</>}
+    </p>
+    <UnstyledButton className={styles.retry} onClick={onRetry} aria-label={`Try again: ${label}`}>
+      Try again
+    </UnstyledButton>
+  </div>
 )
 
 export const Tiles = ({ children }: { readonly children: ReactNode }) => <div className={styles.tiles}>{children}</div>

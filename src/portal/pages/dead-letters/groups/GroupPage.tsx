@@ -7,21 +7,19 @@ import { useTasksApi, useTasksList } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { DeadLetterGroup, DeadLetterSummary, GroupPage as Groups, LetterPage } from "../../../api/TaskTypes.ts"
 import { tasksPath } from "../../../api/tasks.ts"
-import { Sparkline } from "../../../shared/charts/Sparkline.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
-import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
 import { useSettled } from "../../../shared/page/useSettled.ts"
 import { DataTable } from "../../../shared/table/DataTable.tsx"
 import { ReplayPlanDialog } from "../../../shared/tasks/ReplayPlanDialog.tsx"
-import { Count } from "../../../shared/words/Amounts.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 import { When } from "../../../shared/words/When.tsx"
 import { LetterBulk } from "../letters/LetterBulk.tsx"
 import { letterColumns } from "../letters/letterColumns.tsx"
 import styles from "./Group.module.css"
+import { GroupTiles, isBeyond, mostGroups, notAmong } from "./GroupTiles.tsx"
 import { replaysSentence } from "./replaysSentence.ts"
 import { Sample } from "./Sample.tsx"
 
@@ -39,7 +37,7 @@ const GroupPage = () => {
   useLiveRefresh(topics, [tasksPath])
   const name = { queue_name: text("queue_name") ?? "", reason: text("reason") ?? "" }
   const exception = text("exception_type") ?? null
-  const groups = useTasksApi<Groups>("/dlq/groups", { limit: 200 })
+  const groups = useTasksApi<Groups>("/dlq/groups", { limit: mostGroups })
   // the line of the stack in the head of the page arrives with them
   const isHeadKnown = useSettled([groups])
   const group = groups.data?.groups.find(
@@ -47,11 +45,15 @@ const GroupPage = () => {
   )
   const list = useTasksList<LetterPage, DeadLetterSummary>(
     "/dlq/messages",
-    { ...name, exception_type: exception ?? undefined, state: "dead_lettered", limit: 100 },
+    {
+      ...name,
+      ...(exception === null ? { has_exception: "false" } : { exception_type: exception }),
+      state: "dead_lettered",
+      limit: 100
+    },
     rowsOf
   )
-  // the list cannot ask for letters without an exception
-  const rows = list.rows.filter(({ exception_type }) => exception_type === exception)
+  const { rows } = list
   return (
     <>
       <PageHeader
@@ -81,12 +83,20 @@ const GroupPage = () => {
       {!isHeadKnown && <Skeleton height={360} />}
       {isHeadKnown && (
         <div className={styles.stack}>
-          <GroupTiles group={group} isLoading={groups.isPending} />
+          <GroupTiles group={group} groups={groups} />
           <Panel
             title="Replays of this group"
             query={groups}
             height={20}
-            empty={(group?.replays ?? []).length === 0 ? "None yet." : undefined}
+            empty={
+              group === undefined
+                ? isBeyond(groups.data)
+                  ? notAmong
+                  : "None yet."
+                : group.replays.length === 0
+                  ? "None yet."
+                  : undefined
+            }
           >
             {group !== undefined && <History group={group} />}
           </Panel>
@@ -130,36 +140,15 @@ const GroupPage = () => {
           onClose={() => setPlanning(false)}
         >
           <p>
-            {countedText(group?.count ?? rows.length, "letter")} of <ForeignText>{name.queue_name}</ForeignText>.
-            Replays before: {replaysSentence(group?.replays ?? [])}.
+            {group === undefined
+              ? `${list.query.hasNextPage ? "More than " : ""}${countedText(rows.length, "letter")}`
+              : countedText(group.count, "letter")}{" "}
+            of <ForeignText>{name.queue_name}</ForeignText>. Replays before:{" "}
+            {group === undefined ? "not known" : replaysSentence(group.replays)}.
           </p>
         </ReplayPlanDialog>
       )}
     </>
-  )
-}
-
-interface TilesProps {
-  readonly group: DeadLetterGroup | undefined
-  readonly isLoading: boolean
-}
-
-const GroupTiles = ({ group, isLoading }: TilesProps) => {
-  const value = (shown: React.ReactNode) => (isLoading ? undefined : (shown ?? "–"))
-  return (
-    <Tiles>
-      <Tile label="Open" value={value(group === undefined ? 0 : <Count of={group.count} short />)} />
-      <Tile label="First seen" value={value(group && <When at={group.first_seen_at} />)} />
-      <Tile label="Last seen" value={value(group && <When at={group.last_seen_at} />)} />
-      <Tile
-        label="Last 24 h, by hour"
-        value={value(
-          group && (
-            <Sparkline values={group.trend.counts} label={`At most ${Math.max(...group.trend.counts)} in an hour`} />
-          )
-        )}
-      />
-    </Tiles>
   )
 }
 

@@ -65,15 +65,22 @@ const ReplayPage = () => {
       <Tiles>
         <Tile
           label="Letters"
+          query={known}
           value={job?.total}
           detail={job?.truncated ? "more matched: start another one" : undefined}
         />
-        <Tile label="Published" value={job?.replayed} detail={job && `${job.remaining} to go`} />
-        <Tile label="Handled" value={job && (proved?.handled ?? "–")} detail="proved by a status" />
-        <Tile label="Failed again" value={job && (proved?.failed_again ?? "–")} detail="dead letters anew" />
-        <Tile label="Not known yet" value={job && (proved?.open ?? "–")} detail="published, no word" />
+        <Tile label="Published" query={known} value={job?.replayed} detail={job && `${job.remaining} to go`} />
+        <Tile label="Handled" query={known} value={job && (proved?.handled ?? "–")} detail="proved by a status" />
+        <Tile
+          label="Failed again"
+          query={known}
+          value={job && (proved?.failed_again ?? "–")}
+          detail="dead letters anew"
+        />
+        <Tile label="Not known yet" query={known} value={job && (proved?.open ?? "–")} detail="published, no word" />
         <Tile
           label="Not published"
+          query={known}
           value={job && job.skipped + job.failed + job.unknown}
           detail={job && notPublished(job)}
         />

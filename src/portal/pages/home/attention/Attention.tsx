@@ -18,7 +18,7 @@ const fewest = 8
 
 /** What needs a person, the worst first. */
 export const Attention = () => {
-  const { failed, findings, isPending, retry } = useFindings()
+  const { failed, findings, isPending, partial, retry } = useFindings()
   const [isWhole, setWhole] = useState(false)
   const shown = isWhole ? findings : findings.slice(0, fewest)
   return (
@@ -45,6 +45,7 @@ export const Attention = () => {
           </Button>
         </p>
       )}
+      {partial !== undefined && <p className={styles.note}>{partial}</p>}
       {failed.length > 0 && (
         <p className={styles.note} role="status">
           Could not look at {failed.join(", ")}.{" "}

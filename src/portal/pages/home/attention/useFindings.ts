@@ -10,6 +10,7 @@ import { useAuditFault } from "./useAuditFault.ts"
 
 const minuteMs = 60_000
 const dayMs = 1_440 * minuteMs
+const mostKeys = 100
 const often = { refreshMs: minuteMs }
 
 interface Source {
@@ -37,7 +38,7 @@ export const useFindings = () => {
   const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "all", limit: 100 } }, often)
   const keys = useApi(
     "/admin-ui/admin/keys",
-    { query: { sort_by: "expires_at", state: "active", limit: 50 } },
+    { query: { sort_by: "expires_at", state: "active", limit: mostKeys } },
     { ...often, enabled: mayGovern }
   )
   const models = useApi("/admin-ui/admin/models", { query: { priced: "false", sort_by: "requests", limit: 20 } })
@@ -110,6 +111,11 @@ export const useFindings = () => {
   return {
     findings: sorted(findings),
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
+    // the list of keys has no order by rotation
+    partial:
+      keys.data !== undefined && keys.data.length >= mostKeys
+        ? `Rotations that are due are looked for among the ${mostKeys} keys that expire next.`
+        : undefined,
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
       for (const query of [limits, keys, models, guardrails, traffic, health, queues, letters, counts, asked, system]) {

@@ -23,11 +23,7 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
   const isUnstored = made !== undefined && made.secret !== ""
   useUnstoredSecret(isUnstored)
   if (!mayCreate) {
-    return (
-      <Empty command={firstCommand}>
-        No request was recorded in the last 30 days. Requests appear here as they end.
-      </Empty>
-    )
+    return <Empty command={firstCommand}>No request was recorded yet. Requests appear here as they end.</Empty>
   }
   const isSent = arrived !== undefined
   return (

@@ -3,6 +3,7 @@ import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
 import { tellFailure, useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { moneyText } from "../../../shared/words/format.ts"
 import styles from "./FirstSteps.module.css"
@@ -51,7 +52,7 @@ export const SetBudget = ({ budget, made, onSet }: Props) => {
   if (budget !== undefined)
     return (
       <p>
-        {made.name} may spend {moneyText(budget)} a day.{" "}
+        <ForeignText>{made.name}</ForeignText> may spend {moneyText(budget)} a day.{" "}
         <Button variant="subtle" onClick={undo} loading={update.isPending}>
           Undo
         </Button>

@@ -61,12 +61,13 @@ const OneChange = ({ id }: { readonly id: string }) => {
         />
       )}
       <Tiles>
-        <Tile label="Selected" value={text(keys?.selected)} detail="when the change began" />
-        <Tile label="Changed" value={text(keys?.changed)} detail="each has an audit event" />
-        <Tile label="Unchanged" value={text(keys?.unchanged)} detail="so already, or revoked" />
-        <Tile label="Failed" value={text(keys?.failed)} detail="the reasons are below" />
+        <Tile label="Selected" query={known} value={text(keys?.selected)} detail="when the change began" />
+        <Tile label="Changed" query={known} value={text(keys?.changed)} detail="each has an audit event" />
+        <Tile label="Unchanged" query={known} value={text(keys?.unchanged)} detail="so already, or revoked" />
+        <Tile label="Failed" query={known} value={text(keys?.failed)} detail="the reasons are below" />
         <Tile
           label="Waiting"
+          query={known}
           value={text(keys?.waiting)}
           detail={change?.stop_reason ?? (state === "done" ? "none" : "still to come")}
         />

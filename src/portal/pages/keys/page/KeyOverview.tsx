@@ -47,21 +47,25 @@ const KeyUsage = ({ id }: { readonly id: string }) => {
     <>
       <Tiles>
         <Tile
+          query={total}
           label="Requests"
           value={sum && countText(sum.request_count)}
           detail={sum && `${percentText(sum.failure_count, sum.request_count)} failed`}
         />
         <Tile
+          query={total}
           label="Cost"
           value={sum && moneyText(sum.estimated_cost_usd)}
           detail={sum && `${countText(sum.unpriced_request_count)} without a price`}
         />
         <Tile
+          query={total}
           label="Tokens"
           value={sum && shortCountText(sum.total_tokens)}
           detail={sum && `${shortCountText(sum.input_tokens)} in, ${shortCountText(sum.output_tokens)} out`}
         />
         <Tile
+          query={total}
           label="Average latency"
           value={sum && (sum.average_latency_ms === null ? "–" : durationText(sum.average_latency_ms))}
         />

@@ -1,10 +1,12 @@
 import { Button } from "@mantine/core"
 import { useMemo } from "react"
 import { useNow } from "../../../address/useNow.ts"
+import { useUtc } from "../../../address/useUtc.ts"
 import { useApi } from "../../../api/queries.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
 import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
-import { clockText, moneyText } from "../../../shared/words/format.ts"
+import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
+import { clockText, moneyText, weekdayText } from "../../../shared/words/format.ts"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "../state/Limits.module.css"
 import type { LimitState } from "../state/limitStates.ts"
@@ -45,6 +47,7 @@ const filterOf = ({ scope, scope_id }: LimitState) => {
 /** How a budget is used up over its window, and when it ends. */
 export const BurnDown = ({ onOpen, state }: Props) => {
   const now = useNow(minuteMs)
+  const utc = useUtc()
   const window = useMemo(() => windowOf(state), [state])
   const spent = useApi("/admin-ui/admin/usage/timeseries", {
     query: {
@@ -54,38 +57,65 @@ export const BurnDown = ({ onOpen, state }: Props) => {
     }
   })
   const burn = useMemo(() => burnDown(state, window, spent.data ?? [], now), [state, window, spent.data, now])
+  const { remaining, used } = state
+  const isCounted = used !== null && remaining !== null
+  const reset = `resets ${clockText(new Date(window.to), utc)}`
   return (
     <div className={styles.budget}>
       <p className={styles.line}>
-        <EndSentence state={state} latest={burn.endsAtLatestRate} />
+        {isCounted ? (
+          <EndSentence state={state} latest={spent.data === undefined ? "unknown" : burn.endsAtLatestRate} />
+        ) : (
+          <strong>When it ends is not known.</strong>
+        )}
         {onOpen !== undefined && (
           <Button variant="subtle" onClick={onOpen}>
             Look and act
           </Button>
         )}
       </p>
-      <Meter
-        label={`${state.meter} of ${state.scope_name}`}
-        used={state.used ?? 0}
-        reserved={state.reserved ?? 0}
-        limit={state.limit}
-        format={moneyText}
-      />
-      <TimeChart
-        label={`What is left of ${state.meter}`}
-        kind="lines"
-        series={series}
-        points={burn.points}
-        format={moneyText}
-        bucketMs={window.step}
-        height={150}
-        sentence={`${moneyText(state.remaining ?? 0)} left of ${moneyText(state.limit)}; resets ${clockText(new Date(window.to), false)}.`}
-      />
+      {!isCounted && (
+        <p>
+          What is left of {moneyText(state.limit)} is not known: the counter cannot be read. It {reset}.
+        </p>
+      )}
+      {isCounted && (
+        <>
+          <Meter
+            label={`${state.meter} of ${state.scope_name}`}
+            used={used}
+            reserved={state.reserved ?? 0}
+            limit={state.limit}
+            format={moneyText}
+          />
+          {spent.data === undefined && spent.error !== null ? (
+            <ErrorNote error={spent.error} onRetry={() => void spent.refetch()} />
+          ) : (
+            <TimeChart
+              label={`What is left of ${state.meter}`}
+              kind="lines"
+              series={series}
+              points={burn.points}
+              format={moneyText}
+              bucketMs={window.step}
+              height={150}
+              sentence={`${moneyText(remaining)} left of ${moneyText(state.limit)}; ${reset}.`}
+            />
+          )}
+        </>
+      )}
     </div>
   )
 }
 
-const EndSentence = ({ latest, state }: { readonly state: LimitState; readonly latest: number | undefined }) => {
+interface EndProps {
+  readonly state: LimitState
+  /** When it ends at the latest rate. `unknown` until the records are read. */
+  readonly latest: number | "unknown" | undefined
+}
+
+const EndSentence = ({ latest, state }: EndProps) => {
+  const utc = useUtc()
   const { forecast } = state
   const even = forecast === null ? undefined : Date.parse(forecast)
   if ((state.remaining ?? 1) <= 0)
@@ -94,21 +124,21 @@ const EndSentence = ({ latest, state }: { readonly state: LimitState; readonly l
         Used up. It resets <When at={state.resets_at} />.
       </strong>
     )
-  const ends = [even, latest].filter((at) => at !== undefined).sort((a, b) => a - b)
+  const known = latest === "unknown" ? undefined : latest
+  const ends = [even, known].filter((at) => at !== undefined).sort((a, b) => a - b)
   const [first, last] = ends
-  if (first === undefined) return <span>Lasts until its reset.</span>
+  if (first === undefined)
+    return (
+      <span>{latest === "unknown" ? "Whether it lasts until its reset is not known." : "Lasts until its reset."}</span>
+    )
+  const end = last === undefined ? (latest === "unknown" ? "" : ", or not before its reset") : toEnd(first, last, utc)
   return (
     <strong>
-      Ends {dayText(first)}
-      {last === undefined
-        ? ", or not before its reset"
-        : Math.abs(last - first) > minuteMs * 30
-          ? ` to ${dayText(last)}`
-          : ""}
-      .
+      Ends {weekdayText(new Date(first), utc)}
+      {end}.
     </strong>
   )
 }
 
-const dayText = (at: number): string =>
-  new Intl.DateTimeFormat("en-GB", { weekday: "long", hour: "2-digit", minute: "2-digit" }).format(at)
+const toEnd = (first: number, last: number, utc: boolean): string =>
+  last - first > minuteMs * 30 ? ` to ${weekdayText(new Date(last), utc)}` : ""

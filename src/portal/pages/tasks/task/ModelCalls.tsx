@@ -83,22 +83,10 @@ export const ModelCalls = ({ attempts, taskId }: Props) => {
   return (
     <div className={styles.stack}>
       <Tiles>
-        <Tile
-          label="Requests to models"
-          value={total.data === undefined ? undefined : <Count of={total.data.request_count} />}
-        />
-        <Tile
-          label="Cost"
-          value={total.data === undefined ? undefined : <Money usd={total.data.estimated_cost_usd} />}
-        />
-        <Tile
-          label="Tokens in"
-          value={total.data === undefined ? undefined : <Count of={total.data.input_tokens} short />}
-        />
-        <Tile
-          label="Tokens out"
-          value={total.data === undefined ? undefined : <Count of={total.data.output_tokens} short />}
-        />
+        <Tile label="Requests to models" query={total} value={total.data && <Count of={total.data.request_count} />} />
+        <Tile label="Cost" query={total} value={total.data && <Money usd={total.data.estimated_cost_usd} />} />
+        <Tile label="Tokens in" query={total} value={total.data && <Count of={total.data.input_tokens} short />} />
+        <Tile label="Tokens out" query={total} value={total.data && <Count of={total.data.output_tokens} short />} />
       </Tiles>
       {sums.length > 0 && (
         <Panel title="By attempt" note="A request belongs to the attempt during which it was made.">

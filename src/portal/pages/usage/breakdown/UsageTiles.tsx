@@ -2,7 +2,7 @@ import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
 import { countText, percentText } from "../../../shared/words/format.ts"
 import styles from "./Breakdown.module.css"
 import { changeText } from "./compared.ts"
-import { measureOf, type Summary } from "./measures.ts"
+import { measureOf } from "./measures.ts"
 import type { BreakdownData } from "./useBreakdown.ts"
 
 const shown = ["requests", "cost", "tokens", "failures", "latency"] as const
@@ -17,7 +17,8 @@ export const UsageTiles = ({ data: { total, totalBefore } }: { readonly data: Br
         <Tile
           key={name}
           label={label}
-          value={now === undefined ? undefined : format(of(now))}
+          query={total}
+          value={now && format(of(now))}
           detail={
             now !== undefined && before !== undefined
               ? `${changeText(of(now), of(before))}, was ${format(of(before))}`
@@ -26,22 +27,20 @@ export const UsageTiles = ({ data: { total, totalBefore } }: { readonly data: Br
         />
       )
     })}
-    <Sources sum={total.data} />
+    <Sources query={total} />
   </Tiles>
 )
 
 /** How far the numbers can be relied upon: what the upstream reported, and what was estimated. */
-const Sources = ({ sum }: { readonly sum: Summary | undefined }) => {
+const Sources = ({ query }: { readonly query: BreakdownData["total"] }) => {
+  const sum = query.data
   const known = sum === undefined ? 0 : sum.reported_count + sum.estimated_count
   return (
     <Tile
       label="Reported tokens"
-      value={sum === undefined ? undefined : percentText(sum.reported_count, known)}
-      detail={
-        sum === undefined
-          ? undefined
-          : `${countText(sum.estimated_count)} estimated, ${countText(sum.status_only_count)} unknown`
-      }
+      query={query}
+      value={sum && percentText(sum.reported_count, known)}
+      detail={sum && `${countText(sum.estimated_count)} estimated, ${countText(sum.status_only_count)} unknown`}
       chart={
         sum !== undefined &&
         known > 0 && (

@@ -1,0 +1,50 @@
+import type { UseQueryResult } from "@tanstack/react-query"
+import type { ApiError } from "../../../api/ApiError.ts"
+import type { DeadLetterGroup, GroupPage as Groups } from "../../../api/TaskTypes.ts"
+import { Sparkline } from "../../../shared/charts/Sparkline.tsx"
+import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { Count } from "../../../shared/words/Amounts.tsx"
+import { When } from "../../../shared/words/When.tsx"
+
+export const mostGroups = 200
+
+/** The group may be among those that were not read. */
+export const isBeyond = (read: Groups | undefined): boolean => read !== undefined && read.next_cursor !== null
+
+export const notAmong = `Not known: the group is not among the ${mostGroups} that have the latest letters.`
+
+interface TilesProps {
+  readonly group: DeadLetterGroup | undefined
+  readonly groups: UseQueryResult<Groups, ApiError>
+}
+
+/** How many letters of a group are open, and since when. */
+export const GroupTiles = ({ group, groups }: TilesProps) => {
+  const absent = isBeyond(groups.data) ? "not known" : "–"
+  return (
+    <Tiles>
+      <Tile
+        label="Open"
+        query={groups}
+        value={group === undefined ? isBeyond(groups.data) ? "not known" : 0 : <Count of={group.count} short />}
+      />
+      <Tile
+        label="First seen"
+        query={groups}
+        value={group === undefined ? absent : <When at={group.first_seen_at} />}
+      />
+      <Tile label="Last seen" query={groups} value={group === undefined ? absent : <When at={group.last_seen_at} />} />
+      <Tile
+        label="Last 24 h, by hour"
+        query={groups}
+        value={
+          group === undefined ? (
+            absent
+          ) : (
+            <Sparkline values={group.trend.counts} label={`At most ${Math.max(...group.trend.counts)} in an hour`} />
+          )
+        }
+      />
+    </Tiles>
+  )
+}
