@@ -7,8 +7,7 @@ import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
 import { type Bucket, bucketMsOf, filled } from "../../../shared/usage/buckets.ts"
-import type { Measure } from "./measures.ts"
-import type { BreakdownData } from "./useBreakdown.ts"
+import { type BreakdownData, valueOf } from "./useBreakdown.ts"
 
 /** As many as colours tell apart. All others are one. */
 const mostSeries = 7
@@ -76,19 +75,15 @@ const useSplit = ({ group, interval, list, measure, range, series }: BreakdownDa
     if (group.split === undefined) {
       return {
         series: [{ key: "all", label: measure.label }],
-        points: filled(range, interval, series.data ?? [], (buckets) => ({ all: sumOf(buckets, measure) }))
+        points: filled(range, interval, series.data ?? [], (buckets) => ({ all: valueOf(measure, buckets) }))
       }
     }
     const top = list.slice(0, mostSeries)
     const names = new Set(top.map(({ name }) => name))
     const points = filled(range, interval, series.data ?? [], (buckets) => {
-      const values: Record<string, number> = {}
-      for (const { name } of top) values[name] = 0
-      for (const bucket of buckets) {
-        const key = bucket.name !== undefined && names.has(bucket.name) ? bucket.name : othersKey
-        values[key] = (values[key] ?? 0) + measure.of(bucket.summary)
-      }
-      return values
+      const byKey = Map.groupBy(buckets, ({ name }) => (name !== undefined && names.has(name) ? name : othersKey))
+      const keys = [...names, ...(byKey.has(othersKey) ? [othersKey] : [])]
+      return Object.fromEntries(keys.map((key) => [key, valueOf(measure, byKey.get(key) ?? [])]))
     })
     const hasOthers = points.some(({ values }) => (values[othersKey] ?? 0) > 0)
     return {
@@ -99,9 +94,6 @@ const useSplit = ({ group, interval, list, measure, range, series }: BreakdownDa
       ]
     }
   }, [group, interval, list, measure, range, series.data])
-
-const sumOf = (buckets: ReadonlyArray<Bucket>, measure: Measure): number =>
-  buckets.reduce((sum, { summary }) => sum + measure.of(summary), 0)
 
 /** The two ranges may differ in length, so both begin at the left. */
 const useCompared = ({ filters, interval, measure, other, range }: BreakdownData, enabled: boolean): Drawn => {
@@ -118,7 +110,7 @@ const useCompared = ({ filters, interval, measure, other, range }: BreakdownData
   const then = useApi("/admin-ui/admin/usage/timeseries", read(other), { enabled })
   return useMemo(() => {
     const step = interval === "minute" ? "hour" : interval
-    const value = (buckets: ReadonlyArray<Bucket>) => ({ value: sumOf(buckets, measure) })
+    const value = (buckets: ReadonlyArray<Bucket>) => ({ value: valueOf(measure, buckets) })
     const points = filled(range, step, now.data ?? [], value)
     const before = filled(other, step, then.data ?? [], value)
     const length = Math.max(points.length, before.length)

@@ -15,6 +15,14 @@ export interface Measure {
   readonly adds: boolean
 }
 
+/** Of several summaries as one; `null` where an average has nothing to be taken from. */
+export const combined = (measure: Measure, summaries: ReadonlyArray<Summary>): number | null => {
+  const sum = summaries.reduce((total, one) => total + measure.of(one) * (measure.adds ? 1 : one.request_count), 0)
+  if (measure.adds) return sum
+  const requests = summaries.reduce((total, { request_count }) => total + request_count, 0)
+  return requests === 0 ? null : sum / requests
+}
+
 const shortly = (count: number): string => (count < 10_000 ? countText(count) : shortCountText(count))
 
 export const measures: ReadonlyArray<Measure> = [

@@ -6,7 +6,7 @@ import { type Bucket, filled, type Interval } from "../../../shared/usage/bucket
 import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
 import { comparedRange } from "./compared.ts"
 import { groupOf } from "./groups.ts"
-import { measureOf, type Summary } from "./measures.ts"
+import { combined, type Measure, measureOf, type Summary } from "./measures.ts"
 
 const hourMs = 3_600_000
 const mostRows = 100
@@ -77,8 +77,8 @@ export const useBreakdown = () => {
           line:
             group.split === undefined || buckets === undefined
               ? undefined
-              : filled(range, interval, buckets, ([bucket]) => ({ value: valueOf(bucket, measure.of) })).map(
-                  ({ values }) => values["value"] ?? 0
+              : filled(range, interval, buckets, (found) => ({ value: valueOf(measure, found) })).flatMap(
+                  ({ values }) => values["value"] ?? []
                 )
         }
       })
@@ -90,5 +90,9 @@ export const useBreakdown = () => {
 
 export type BreakdownData = ReturnType<typeof useBreakdown>
 
-const valueOf = (bucket: Bucket | undefined, of: (summary: Summary) => number): number =>
-  bucket === undefined ? 0 : of(bucket.summary)
+/** Of the buckets of one time. An average without requests is not zero, but nothing. */
+export const valueOf = (measure: Measure, buckets: ReadonlyArray<Bucket>): number | null =>
+  combined(
+    measure,
+    buckets.map(({ summary }) => summary)
+  )
