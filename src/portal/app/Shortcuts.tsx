@@ -13,7 +13,9 @@ const explained = [
   ["⌘K or Ctrl K", "go to a page, find an id, do something"],
   ["/", "filter the list"],
   ["g and a letter", "go to a page; its letter is in the menu's hints"],
-  ["j and k", "next and previous row"],
+  ["j and k", "next and previous row; from elsewhere on the page, the first row"],
+  ["← and →", "in a row: its cells; in a chart: its times"],
+  ["c", "copy the cell, or the first one of the row"],
   ["Enter", "open the row; in the drawer, open the whole page"],
   ["x", "select the row"],
   ["Esc", "close the drawer or the dialog"],
@@ -35,6 +37,13 @@ const isTyping = (target: EventTarget | null): boolean =>
       target.role === "combobox" ||
       // menus find their items by the first letter
       target.closest("[role=menu],[role=listbox]") !== null)
+
+/** Goes to the row that was the last to have the focus, or to the first one. */
+const focusRow = () => {
+  const rows = "main tr[data-index]"
+  const row = document.querySelector<HTMLElement>(`${rows}[tabindex="0"]`) ?? document.querySelector<HTMLElement>(rows)
+  row?.focus()
+}
 
 /** The keys that work on every page. Those of rows are in `DataTable`. */
 export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) => {
@@ -71,6 +80,8 @@ export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup
     "/": () => document.querySelector<HTMLInputElement>("[data-filter]")?.focus(),
     "[": () => setRange(shifted(range, -1)),
     "]": () => setRange(shifted(range, 1)),
+    j: focusRow,
+    k: focusRow,
     r: () => void queries.invalidateQueries(),
     l: () => toggleLive(),
     "?": () => setHelpOpen(true)

@@ -32,7 +32,7 @@ describePortal("The credentials of keys and projects", (portal) => {
     await confirm.getByRole("button", { name: "Cancel" }).click()
     await form.getByRole("button", { name: "Cancel" }).click()
 
-    await page.getByRole("button", { name: "Columns · CSV" }).click()
+    await page.getByRole("button", { name: "Columns, rows, CSV" }).click()
     const [file] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("menuitem", { name: "CSV of the 1 row shown" }).click()

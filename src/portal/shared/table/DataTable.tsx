@@ -1,6 +1,5 @@
-import { Button, Checkbox, UnstyledButton } from "@mantine/core"
+import { Button, Checkbox } from "@mantine/core"
 import { useLocalStorage, useMediaQuery } from "@mantine/hooks"
-import { IconArrowDown, IconArrowUp } from "@tabler/icons-react"
 import {
   type ColumnDef,
   columnVisibilityFeature,
@@ -10,10 +9,21 @@ import {
   useTable
 } from "@tanstack/react-table"
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react"
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState
+} from "react"
 import type { List } from "../../api/queries.ts"
+import { beside, cellOf, copyCell, isOwn } from "./cells.ts"
 import styles from "./DataTable.module.css"
-import { TableMenu } from "./TableMenu.tsx"
+import { HeaderCell } from "./HeaderCell.tsx"
+import { type Density, TableMenu } from "./TableMenu.tsx"
 import { type RowActions, TableRow } from "./TableRow.tsx"
 
 export interface Column<Row> {
@@ -60,7 +70,8 @@ interface Props<Row> {
 }
 
 const features = tableFeatures({ columnVisibilityFeature, rowSelectionFeature })
-const rowHeight = 34
+/** In pixels, as `DataTable.module.css` has them. */
+const rowHeights = { comfortable: 34, compact: 28 } as const
 /** More rows are drawn only where they are seen. */
 const mostPlain = 60
 
@@ -70,6 +81,11 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
   const [shown, setShown] = useLocalStorage<Readonly<Record<string, boolean>>>({
     key: `svc-columns-${name}`,
     defaultValue: {}
+  })
+  const [density, setDensity] = useLocalStorage<Density>({
+    key: "svc-density",
+    defaultValue: "comfortable",
+    getInitialValueInEffect: false
   })
   const isNarrow = useMediaQuery("(max-width: 767px)", undefined, { getInitialValueInEffect: false }) === true
   const [current, setCurrent] = useState(-1)
@@ -106,10 +122,12 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
   const virtual = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
+    estimateSize: () => rowHeights[density],
     overscan: 12,
     enabled: !isNarrow && items.length > mostPlain
   })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the rows have other heights
+  useLayoutEffect(() => virtual.measure(), [density])
   const isVirtual = !isNarrow && items.length > mostPlain
   const places = isVirtual ? virtual.getVirtualItems() : items.map((_, index) => ({ index }))
   const before = isVirtual ? (virtual.getVirtualItems()[0]?.start ?? 0) : 0
@@ -137,6 +155,7 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
           data-numeric={column.numeric || undefined}
           data-main={place === 0 || column.main || undefined}
           data-label={column.header}
+          tabIndex={-1}
         >
           {items[index] !== undefined && column.cell(items[index].original)}
         </td>
@@ -147,14 +166,22 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
   const press = (event: KeyboardEvent<HTMLDivElement>) => {
     if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return
     const row = rows[current]
+    const { target } = event
+    const cell = target instanceof HTMLElement ? cellOf(target) : undefined
     const move = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key]
     if (move !== undefined) {
       const next = Math.max(0, Math.min(rows.length - 1, current + move))
       setCurrent(next)
       if (isVirtual) virtual.scrollToIndex(next)
-      scroller.current?.querySelector<HTMLElement>(`[data-index="${next}"]`)?.focus()
-    } else if (event.key === "Enter" && row !== undefined && event.target instanceof HTMLTableRowElement)
-      props.onOpen?.(row)
+      const line = scroller.current?.querySelector<HTMLTableRowElement>(`[data-index="${next}"]`)
+      const below = target instanceof HTMLTableCellElement ? line?.cells[target.cellIndex] : undefined
+      const reached = below ?? line
+      reached?.focus()
+    } else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+      if (!(target instanceof HTMLTableRowElement || target instanceof HTMLTableCellElement)) return
+      beside(target, event.key === "ArrowRight" ? 1 : -1)?.focus()
+    } else if (event.key === "c" && cell !== undefined) copyCell(cell)
+    else if (event.key === "Enter" && row !== undefined && cell !== undefined && isOwn(target)) props.onOpen?.(row)
     else if (event.key === "x" && row !== undefined && onSelect !== undefined) toggle(rowId(row))
     else return
     event.preventDefault()
@@ -171,6 +198,8 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
           columns={columns}
           visibility={visibility}
           onChange={(id, isShown) => setShown((before) => ({ ...before, [id]: isShown }))}
+          density={density}
+          onDensity={setDensity}
         />
       </div>
       {rows.length === 0 && query?.isPending !== true ? (
@@ -184,7 +213,12 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
           data-dimmed={query?.isPlaceholderData === true || undefined}
           onKeyDown={press}
         >
-          <table className={styles.table} aria-label={label} aria-rowcount={query?.hasNextPage ? -1 : rows.length + 1}>
+          <table
+            className={styles.table}
+            data-density={density}
+            aria-label={label}
+            aria-rowcount={query?.hasNextPage ? -1 : rows.length + 1}
+          >
             <thead>
               <tr>
                 {onSelect !== undefined && (
@@ -235,37 +269,5 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
         </footer>
       )}
     </div>
-  )
-}
-
-interface HeaderCellProps<Row> {
-  readonly column: Column<Row>
-  readonly sorting: Sorting | undefined
-}
-
-const HeaderCell = <Row,>({ column: { header, numeric, sort, width }, sorting }: HeaderCellProps<Row>) => {
-  const isSorted = sort !== undefined && sorting?.by === sort
-  const isReversed = sorting?.isReversed === true
-  return (
-    <th
-      scope="col"
-      data-numeric={numeric || undefined}
-      style={{ width }}
-      aria-sort={isSorted ? (isReversed ? "ascending" : "descending") : undefined}
-    >
-      {sort === undefined || sorting === undefined ? (
-        header
-      ) : (
-        <UnstyledButton className={styles.sort} onClick={() => sorting.onSort(sort)}>
-          {header}
-          {isSorted &&
-            (isReversed ? (
-              <IconArrowUp size={12} aria-hidden={true} />
-            ) : (
-              <IconArrowDown size={12} aria-hidden={true} />
-            ))}
-        </UnstyledButton>
-      )}
-    </th>
   )
 }

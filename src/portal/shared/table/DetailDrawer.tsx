@@ -31,7 +31,8 @@ export const DetailDrawer = ({ children, page, title }: Props) => {
             </h2>
             <CopyButton text={id} label="Copy the id" />
             {page !== undefined && (
-              <Button variant="subtle" onClick={() => void navigate({ href: `/admin-ui${page(id)}` })}>
+              // Enter goes on from the row to its page
+              <Button variant="subtle" data-autofocus onClick={() => void navigate({ href: `/admin-ui${page(id)}` })}>
                 Whole page
               </Button>
             )}

@@ -4,33 +4,43 @@ import { saveText } from "../words/saveText.ts"
 import styles from "./DataTable.module.css"
 import { csvOf } from "./rowsCsv.ts"
 
+export type Density = "comfortable" | "compact"
+
+const densities = [
+  ["comfortable", "Comfortable rows"],
+  ["compact", "Compact rows"]
+] as const
+
 interface Props {
   readonly name: string
   readonly columns: ReadonlyArray<{ readonly id: string; readonly header: string }>
   readonly visibility: Readonly<Record<string, boolean>>
   readonly onChange: (id: string, isShown: boolean) => void
+  readonly density: Density
+  /** Of all tables. */
+  readonly onDensity: (density: Density) => void
   readonly rows: ReadonlyArray<unknown>
 }
 
-/** Which columns a table has, and its rows as a file. */
-export const TableMenu = ({ columns, name, onChange, rows, visibility }: Props) => (
+/** Which columns a table has, how close its rows are, and its rows as a file. */
+export const TableMenu = ({ columns, density, name, onChange, onDensity, rows, visibility }: Props) => (
   <Menu closeOnItemClick={false} position="bottom-end">
     <Menu.Target>
       <Button className={styles.chooser} variant="default" leftSection={<IconColumns size={14} />}>
-        Columns · CSV
+        Columns, rows, CSV
       </Button>
     </Menu.Target>
     <Menu.Dropdown>
       {columns.map(({ header, id }) => (
-        <Menu.Item
-          key={id}
-          role="menuitemcheckbox"
-          aria-checked={visibility[id] === true}
-          onClick={() => onChange(id, visibility[id] !== true)}
-          rightSection={visibility[id] === true ? "✓" : ""}
-        >
+        <Menu.CheckboxItem key={id} checked={visibility[id] === true} onChange={(isShown) => onChange(id, isShown)}>
           {header}
-        </Menu.Item>
+        </Menu.CheckboxItem>
+      ))}
+      <Menu.Divider />
+      {densities.map(([value, label]) => (
+        <Menu.RadioItem key={value} value={value} checked={value === density} onChange={() => onDensity(value)}>
+          {label}
+        </Menu.RadioItem>
       ))}
       <Menu.Divider />
       <Menu.Item
