@@ -1,5 +1,6 @@
 import { Autocomplete, Select, Stack, TextInput } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
+import { useTyped } from "../../address/useTyped.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { shownText } from "../../shared/foreign/marks.ts"
@@ -29,6 +30,8 @@ export const EffectiveFor = () => {
     }
   })
   const data = effective.data
+  const team = useTyped(text("team_id") ?? "", (team_id) => change({ team_id }))
+  const model = useTyped(text("model") ?? "", (name) => change({ model: name }))
   return (
     <Stack gap="sm">
       <Panel title="Effective for">
@@ -47,8 +50,8 @@ export const EffectiveFor = () => {
           <TextInput
             label="Team"
             placeholder={key === undefined ? "any" : "that of the key"}
-            value={key === undefined ? (text("team_id") ?? "") : ""}
-            onChange={({ currentTarget }) => change({ team_id: currentTarget.value })}
+            value={key === undefined ? team.typed : ""}
+            onChange={({ currentTarget }) => team.type(currentTarget.value)}
             disabled={key !== undefined}
           />
           <Select
@@ -65,8 +68,8 @@ export const EffectiveFor = () => {
             label="Model"
             placeholder="any"
             data={[...(models.data?.values ?? [])]}
-            value={text("model") ?? ""}
-            onChange={(model) => change({ model })}
+            value={model.typed}
+            onChange={model.type}
           />
         </div>
       </Panel>

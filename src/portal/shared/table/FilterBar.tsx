@@ -1,8 +1,8 @@
 import { CloseButton, Select, TextInput } from "@mantine/core"
-import { useDebouncedCallback } from "@mantine/hooks"
 import { IconFilter } from "@tabler/icons-react"
-import { useEffect, useState } from "react"
+import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { useTyped } from "../../address/useTyped.ts"
 import { shownText } from "../foreign/marks.ts"
 import styles from "./FilterBar.module.css"
 
@@ -86,24 +86,17 @@ interface TextProps {
   readonly isFirst: boolean
 }
 
-/** The address follows a moment after the last letter. */
 const TextFilter = ({ isFirst, label, onChange, placeholder, value }: TextProps) => {
-  const [typed, setTyped] = useState(value)
-  useEffect(() => setTyped(value), [value])
-  const report = useDebouncedCallback(onChange, 250)
-  const become = (text: string) => {
-    setTyped(text)
-    report(text)
-  }
+  const { type, typed } = useTyped(value, onChange)
   return (
     <TextInput
       aria-label={label}
       placeholder={isFirst ? `${placeholder}  /` : placeholder}
       value={typed}
-      onChange={(event) => become(event.currentTarget.value)}
+      onChange={(event) => type(event.currentTarget.value)}
       leftSection={<IconFilter size={13} />}
       rightSection={
-        typed === "" ? null : <CloseButton size="xs" aria-label={`Clear ${label}`} onClick={() => become("")} />
+        typed === "" ? null : <CloseButton size="xs" aria-label={`Clear ${label}`} onClick={() => type("")} />
       }
       w={isFirst ? 240 : 160}
       {...(isFirst && { "data-filter": true })}
