@@ -1,5 +1,5 @@
 import { JsonInput, MultiSelect, Stack } from "@mantine/core"
-import { useState } from "react"
+import { useEffect, useRef, useState } from "react"
 import type { FieldError } from "../../api/ApiError.ts"
 import { useApi } from "../../api/queries.ts"
 import { ErrorNote } from "../page/ErrorNote.tsx"
@@ -17,6 +17,8 @@ interface Props {
   readonly errors?: ReadonlyArray<FieldError>
 }
 
+const notObjects = "must be an object of objects"
+
 const lists = [
   ["mandatory_guardrails", "They check every request."],
   ["optional_guardrails", "Requests may ask for them."],
@@ -29,11 +31,14 @@ const isOverrides = (value: unknown): value is NonNullable<GuardrailValues["guar
   !Array.isArray(value) &&
   Object.values(value).every((one) => typeof one === "object" && one !== null && !Array.isArray(one))
 
-/** Which guardrails check the requests, and how they are configured. */
+/** Which guardrails check the requests, and how they are configured. It is a part of a form. */
 export const GuardrailForm = ({ errors = [], onChange, values }: Props) => {
   const catalogue = useApi("/admin-ui/admin/guardrails", {})
   const [overrides, setOverrides] = useState(() => JSON.stringify(values.guardrail_config_overrides ?? {}, null, 2))
   const [isWrong, setWrong] = useState(false)
+  const field = useRef<HTMLTextAreaElement>(null)
+  // a form around it is not sent while the text means nothing: the values are still those before it
+  useEffect(() => field.current?.setCustomValidity(isWrong ? notObjects : ""), [isWrong])
   const names = catalogue.data?.guardrails.map(({ name }) => name) ?? []
   const error = errors.find(({ field }) => field.startsWith("guardrail"))?.message
   const changeOverrides = (text: string) => {
@@ -59,11 +64,12 @@ export const GuardrailForm = ({ errors = [], onChange, values }: Props) => {
         />
       ))}
       <JsonInput
+        ref={field}
         label={<code>guardrail_config_overrides</code>}
         description="By the name of the guardrail: members that replace those of its configuration."
         value={overrides}
         onChange={changeOverrides}
-        error={isWrong ? "must be an object of objects" : undefined}
+        error={isWrong ? notObjects : undefined}
         autosize
         minRows={2}
         size="xs"

@@ -136,17 +136,24 @@ const EditGuardrails = ({ of, onClose }: EditProps) => {
   }
   return (
     <Modal opened onClose={onClose} title={`The guardrails of ${keyName(key)}`} size="lg">
-      <Stack gap="sm">
-        <GuardrailForm values={draft} onChange={setDraft} />
-        <Group justify="end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button disabled={Object.keys(changes).length === 0} onClick={() => setReviewing(true)}>
-            See the difference
-          </Button>
-        </Group>
-      </Stack>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          setReviewing(true)
+        }}
+      >
+        <Stack gap="sm">
+          <GuardrailForm values={draft} onChange={setDraft} />
+          <Group justify="end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" disabled={Object.keys(changes).length === 0}>
+              See the difference
+            </Button>
+          </Group>
+        </Stack>
+      </form>
     </Modal>
   )
 }
