@@ -1,4 +1,4 @@
-import { useInfiniteQuery } from "@tanstack/react-query"
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
@@ -34,7 +34,8 @@ export const Executions = ({ name }: { readonly name: string }) => {
     queryKey: [path, asked, "pages"],
     queryFn: ({ pageParam, signal }) => call("GET", path, { query: { ...asked, cursor: pageParam } }, { signal }),
     initialPageParam: undefined,
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    placeholderData: keepPreviousData
   })
   const rows = useMemo(() => query.data?.pages.flatMap(({ executions }) => executions) ?? [], [query.data])
   return (

@@ -9,7 +9,7 @@ import { When } from "../../shared/words/When.tsx"
 import { LimitsFrame, NameFilter } from "./LimitsFrame.tsx"
 import { NoLimits } from "./LimitsPage.tsx"
 import { LookedNote } from "./LookedNote.tsx"
-import { type LimitState, limitId } from "./state/limitStates.ts"
+import { type LimitState, limitId, ownerOf } from "./state/limitStates.ts"
 import { useLimitPages } from "./useLimitPages.ts"
 
 const columns: ReadonlyArray<Column<LimitState>> = [
@@ -74,6 +74,7 @@ const BudgetsPage = () => {
   const { change, text } = useTextSearch()
   const { limits, looked, query } = useLimitPages()
   const budgets = useMemo(() => limits.filter(({ unit }) => unit === "usd"), [limits])
+  const openLimit = budgets.find((budget) => ownerOf(budget).id === text("open"))
   return (
     <LimitsFrame>
       <Panel query={query} height={360} flush>
@@ -83,10 +84,8 @@ const BudgetsPage = () => {
           columns={columns}
           rows={budgets}
           rowId={limitId}
-          onOpen={({ scope, scope_id }) => change({ open: `${scope}:${scope_id ?? ""}` })}
-          openId={
-            budgets.find(({ scope, scope_id }) => `${scope}:${scope_id ?? ""}` === text("open"))?.scope_id ?? undefined
-          }
+          onOpen={(budget) => change({ open: ownerOf(budget).id })}
+          openId={openLimit && limitId(openLimit)}
           toolbar={<NameFilter />}
           empty={<NoLimits />}
         />

@@ -36,8 +36,12 @@ const LimitsPage = () => {
   )
 }
 
+const command = `curl -s -X PATCH "${window.location.origin}/admin-ui/admin/keys/$KEY_ID" \\
+  -H "authorization: Bearer $OPERATOR" \\
+  -H 'content-type: application/json' -d '{"policy":{"rpm_limit":60,"daily_budget_usd":3}}'`
+
 export const NoLimits = () => (
-  <Empty command={'api PATCH keys/$KEY_ID \'{"policy":{"rpm_limit":60,"daily_budget_usd":3}}\''}>
+  <Empty command={command}>
     No key that was used in this month has a limit, or none matches. Limits and budgets are part of the policy of a key
     or of a layer.
   </Empty>

@@ -59,7 +59,7 @@ export const StoredPrices = () => {
           empty={
             <Empty
               action={mayChange && <Button onClick={() => change({ do: "import" })}>Import the price book</Button>}
-              command="npx tsx src/main.ts prices import"
+              command="svc-runtime prices import"
             >
               No price is stored. The price book has the public prices of common models.
             </Empty>

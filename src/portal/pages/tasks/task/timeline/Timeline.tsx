@@ -27,7 +27,9 @@ export const Timeline = ({ attempts, onSelect, selection, taskId }: Props) => {
   const now = useNow(1_000)
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set())
   const rows = useMemo(() => rowsOf(attempts, taskId, toggled), [attempts, taskId, toggled])
-  const isRunning = attempts.some(({ outcome, retry }) => outcome === "running" || retry?.until === undefined)
+  const isRunning = attempts.some(
+    ({ outcome, retry }) => outcome === "running" || (retry !== undefined && retry.until === undefined)
+  )
   // what has ended is drawn once, and not every second
   const until = isRunning ? now : 0
   const window = useWindow(useMemo(() => spanOf(attempts, until || Date.now()), [attempts, until]))
