@@ -43,6 +43,62 @@ describePortal("Keys", (portal) => {
     await drawer.getByRole("button", { name: "Disable" }).waitFor()
   })
 
+  it("are reached, read and copied without a mouse, in rows as close as a person wants them", async () => {
+    for (const name of ["keyboard one", "keyboard two"])
+      await makeKey(portal, { name, owner_email: `${name[9]}@k.org` })
+    const { page } = await portal.open("/keys?q=keyboard")
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    const rows = page.getByRole("table", { name: "Keys" }).locator("tbody tr")
+    await rows.nth(1).waitFor()
+    const focused = () => page.evaluate<string>("document.activeElement.innerText")
+    const copied = () => page.evaluate<string>("navigator.clipboard.readText()")
+    await press(page, "j")
+    assert.include(await focused(), "keyboard two")
+    await press(page, "c")
+    await page.getByText("Name and prefix is copied.").waitFor()
+    assert.match(await copied(), /^keyboard two\s+rk_live_/)
+    await press(page, "j", "ArrowRight", "ArrowRight", "c")
+    await page.getByText("State is copied.").waitFor()
+    assert.strictEqual(await copied(), "active")
+    await press(page, "k", "ArrowLeft")
+    assert.match(await focused(), /^keyboard two\s+rk_live_/)
+
+    const height = async () => (await rows.first().boundingBox())?.height ?? 0
+    const before = await height()
+    await page.getByRole("button", { name: "Columns, rows, CSV" }).click()
+    await page.getByRole("menuitemradio", { name: "Compact rows" }).click()
+    await page.reload()
+    await rows.first().waitFor()
+    assert.isBelow(await height(), before)
+  })
+
+  it("are not changed while the text of their guardrails means nothing", async () => {
+    const id = await makeKey(portal, { name: "with overrides" })
+    const { page } = await portal.open(`/keys/${id}?tab=guardrails`)
+    await page.getByRole("button", { name: "Edit its own" }).click()
+    const form = page.getByRole("dialog")
+    const overrides = form.getByLabel("guardrail_config_overrides")
+    await overrides.fill('{"pii":{"mode":"mask"}}')
+    await overrides.fill('{"pii":')
+    await form.getByRole("button", { name: "See the difference" }).click()
+    assert.isTrue(await overrides.evaluate((one) => one.matches(":invalid")))
+    await overrides.waitFor()
+    await overrides.fill('{"pii":{}}')
+    await form.getByRole("button", { name: "See the difference" }).click()
+    await overrides.waitFor({ state: "hidden" })
+  })
+
+  it("say how old they are while nothing tells of changes", async () => {
+    const { page } = await portal.open("/keys")
+    await page.clock.install()
+    await page.reload()
+    await page.getByRole("table", { name: "Keys" }).waitFor()
+    await page.clock.fastForward("05:00")
+    assert.strictEqual(await page.getByText(/^\d min.* old$/).count(), 0)
+    await press(page, "l")
+    await page.getByText(/^\d min.* old$/).waitFor()
+  })
+
   it("say what holds and which layer set it, and a change shows whom it hits before it is made", async () => {
     await portal.gateway.operate("POST", "/policy-layers", {
       kind: "team",

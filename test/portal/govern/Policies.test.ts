@@ -107,6 +107,16 @@ describePortal("Policies", (portal) => {
   it("show what is effective for a project, in both colours and on a phone", async () => {
     const made = await portal.gateway.operate("POST", "/projects", { name: "<b>Blue</b>" })
     const id = typeof made === "object" && made !== null && "id" in made ? String(made.id) : ""
+    const typing = await portal.open("/policies?tab=effective")
+    const asked: Array<string> = []
+    typing.page.on("request", (request) => {
+      if (request.url().includes("/policy/effective")) asked.push(request.url())
+    })
+    const team = typing.page.getByLabel("Team", { exact: true })
+    await team.pressSequentially("blueberries")
+    await typing.page.waitForURL(/team_id=blueberries/)
+    assert.strictEqual(await team.inputValue(), "blueberries")
+    assert.isBelow(asked.length, "blueberries".length)
     await portal.gateway.operate("POST", "/policy-layers", {
       kind: "project",
       scope_id: id,
@@ -122,6 +132,17 @@ describePortal("Policies", (portal) => {
 })
 
 describePortal("Projects and operators", (portal) => {
+  it("have no usage where it cannot be read", async () => {
+    await portal.gateway.operate("POST", "/projects", { name: "unread" })
+    const { answer, page } = await portal.open("/projects")
+    await page.getByRole("row").filter({ hasText: "unread" }).getByText("$0").waitFor()
+    await answer(/\/usage\/by-project/, { status: 500, message: "The sums are away." })
+    await page.reload()
+    const row = page.getByRole("row").filter({ hasText: "unread" })
+    await row.getByText("not known").first().waitFor()
+    assert.strictEqual(await row.getByText("$0").count(), 0)
+  })
+
   it("a project is made, renamed, and deleted by typing its name", async () => {
     const { axe, page } = await portal.open("/projects?do=create")
     await page.getByRole("dialog").getByLabel("Name").fill("Search")

@@ -125,6 +125,32 @@ describePortal(
       assert.strictEqual(await page.locator("main a[href^='javascript']").count(), 0)
     })
 
+    it("are told of a group only what is known", async () => {
+      await allAreDead(portal)
+      const { answer, page } = await portal.open("/dead-letters")
+      const group = `${portal.gateway.control}/admin-ui/dead-letters/group?queue_name=shop.mails.dlq&reason=r`
+      const open = page.getByRole("region", { name: "Open", exact: true })
+      const back = await answer(/\/dlq\/groups/, { status: 500, message: "The index is away." })
+      await page.goto(group)
+      await open.getByText("not known").waitFor()
+      await open.getByText("The index is away.").waitFor()
+      await back()
+      await answer(/\/dlq\/groups/, { body: { groups: [], next_cursor: "5" } })
+      await page.reload()
+      await page.getByText("Not known: the group is not among the 200").waitFor()
+      await open.getByText("not known").waitFor()
+    })
+
+    it("go on from a row of tasks to its drawer and its page with Enter", async () => {
+      const { page } = await portal.open("/tasks")
+      await page.getByRole("table", { name: "Tasks" }).locator("tbody tr").first().waitFor()
+      for (const key of ["j", "Enter"]) await page.keyboard.press(key)
+      const whole = page.getByRole("dialog").getByRole("button", { name: "Whole page" })
+      await eventuallyTrue(() => whole.evaluate((one) => one === one.ownerDocument.activeElement))
+      await page.keyboard.press("Enter")
+      await page.waitForURL(/\/admin-ui\/tasks\/[^?]/)
+    })
+
     it("find no button that their token does not allow", async () => {
       await allAreDead(portal)
       const [letter] = await lettersOf(portal)
@@ -146,6 +172,12 @@ describePortal(
       await back()
       await page.getByRole("button", { name: "Try again" }).click()
       await page.getByText("The workers cannot be read.").waitFor({ state: "hidden" })
+      const restored = await answer("/tasks/queues", { status: 500, message: "The broker is away." })
+      await page.keyboard.press("r")
+      const alarms = page.getByRole("region", { name: "Alarms" })
+      await alarms.getByText("an alarm may be missing here: The broker is away.").waitFor()
+      assert.strictEqual(await alarms.getByText("no alarm").count(), 0)
+      await restored()
       const { page: other, problems } = await portal.open("/tasks?q=colour:red")
       problems.expect(/^422 GET /)
       await other.getByText(/colour is unknown: use status/).waitFor()

@@ -51,6 +51,55 @@ describePortal("The first minute", (portal) => {
     await page.getByRole("figure", { name: "Tokens" }).waitFor()
   })
 
+  it("does not begin anew after a quiet month, and numbers that cannot be read are not zero", async () => {
+    const { answer, page } = await portal.open("/")
+    const tile = (name: string) => page.getByRole("region", { name, exact: true })
+    const nothing = await answer(/usage\/timeseries/, { body: [] })
+    await page.reload()
+    await tile("Spend today").getByText("$0", { exact: true }).waitFor()
+    assert.strictEqual(await page.getByText("Four steps, and it is in use.").count(), 0)
+    await nothing()
+    const failing = await answer(/usage\/timeseries/, { status: 500, message: "The database is away." })
+    await page.reload()
+    for (const name of ["Requests a second", "Refused / errors", "Our overhead", "Spend today"]) {
+      await tile(name).getByText("not known").waitFor()
+      assert.match(await tile(name).innerText(), /The database is away\.\s+internal_error · request req-of-the-test/)
+      assert.notMatch(await tile(name).innerText(), /\$0|0 refused|no request/)
+    }
+    await failing()
+    await tile("Spend today").getByRole("button", { name: "Try again: Spend today" }).press("Enter")
+    await tile("Spend today")
+      .getByText(/in all of yesterday/)
+      .waitFor()
+  })
+
+  it("has charts in the time zone of the range, whose buckets are picked with the keyboard", async () => {
+    const minutesOf = async (search: string) => {
+      const { page } = await portal.open(`/?range=24h${search}`, { timezone: "Asia/Kolkata" })
+      const chart = page.getByRole("figure", { name: "Requests by their result" })
+      await chart.getByText("Table", { exact: true }).click()
+      const time = chart.getByRole("rowheader").first()
+      const texts = [await time.innerText(), await chart.locator("figcaption").innerText()]
+      return { page, time, minutes: texts.map((text) => /\d\d:(\d\d)/.exec(text)?.[1]) }
+    }
+    assert.deepStrictEqual((await minutesOf("")).minutes, ["30", "30"])
+    const { minutes, page, time } = await minutesOf("&utc=true")
+    assert.deepStrictEqual(minutes, ["00", "00"])
+    await time.getByRole("button").press("Enter")
+    await page.waitForURL(/range=\d{4}.*Z\.\./)
+  })
+
+  it("has a live chart that the arrow keys read", async () => {
+    const { axe, page } = await portal.open("/")
+    const chart = page.getByRole("figure", { name: "Requests that end, by the second" })
+    const reader = chart.getByRole("slider")
+    await reader.focus()
+    await page.keyboard.press("End")
+    await chart.getByText(/^\d\d:\d\d:\d\d: .*\/s/).waitFor()
+    assert.match((await reader.getAttribute("aria-valuetext")) ?? "", /^\d\d:\d\d:\d\d: /)
+    assert.deepStrictEqual(await axe(), [])
+  })
+
   it("is followed by usage: by group and measure, compared, exported, kept as a view", async () => {
     const { axe, page } = await portal.open("/usage?group=model&measure=requests")
     const table = page.getByRole("table", { name: "Usage by model" })

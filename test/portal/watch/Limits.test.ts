@@ -88,6 +88,23 @@ describePortal("Limits", (portal) => {
     await page.getByText("The key works again.").waitFor()
   })
 
+  it("mark the budget that is open, and tell nothing of a counter that cannot be read", async () => {
+    const key = await createKey(portal.gateway, { name: "watched", policy: { daily_budget_usd: 5 } })
+    await use(portal, key.raw)
+    const { answer, page } = await portal.open(`/limits/budgets?q=watched&open=key:${key.id}`)
+    await page.locator("tr[data-open]", { hasText: "watched" }).waitFor()
+    const found = await portal.gateway.operate("GET", `/limits/state?scope=key&id=${key.id}`)
+    assert(typeof found === "object" && found !== null && "limits" in found && Array.isArray(found.limits))
+    const unread = { used: null, reserved: null, remaining: null, share: null, forecast: null }
+    const limits = found.limits.map((limit: object) => ({ ...limit, ...unread }))
+    await answer(/\/limits\/state/, { body: { ...found, limits } })
+    await page.reload()
+    const drawer = page.getByRole("dialog", { name: /Limits of/ })
+    await drawer.getByText("When it ends is not known.").waitFor()
+    await drawer.getByText("What is left of $5.00 is not known").waitFor()
+    assert.strictEqual(await drawer.getByText("$0 left").count(), 0)
+  })
+
   it("show no button that the token lacks", async () => {
     const { page } = await portal.open("/limits", { scopes: ["usage:read"] })
     await page.getByRole("heading", { name: "Limits", level: 1 }).waitFor()

@@ -1,8 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
+import { ApiError } from "../../../src/portal/api/ApiError.ts"
+import { alarmsOf } from "../../../src/portal/pages/board/alarms.ts"
 import { ofKeys, ofLimits, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
-import { ofLetters, ofQueues, ofSystem, ofTraffic } from "../../../src/portal/pages/home/attention/serverFindings.ts"
+import {
+  ofHealth,
+  ofLetters,
+  ofQueues,
+  ofSystem,
+  ofTraffic
+} from "../../../src/portal/pages/home/attention/serverFindings.ts"
 import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
+import { combined, measureOf } from "../../../src/portal/pages/usage/breakdown/measures.ts"
+import { peakSentence } from "../../../src/portal/shared/charts/peak.ts"
 import { filled } from "../../../src/portal/shared/usage/buckets.ts"
 import { csvLine } from "../../../src/portal/shared/words/saveText.ts"
 
@@ -165,6 +175,14 @@ describe("what needs attention", () => {
     assert.deepStrictEqual(ofSystem({ checks: { configuration: "current" }, doors: [] }, at), [])
   })
 
+  it("is an upstream that is unhealthy, and how many checks in a row say so", () => {
+    const state = { name: "main", status: "unhealthy", last_error_code: "timeout", updated_at: "2026-11-26T20:00:00Z" }
+    assert.deepStrictEqual(
+      ofHealth([{ ...state, consecutive_failures: 4 }], at).map(({ sentence }) => sentence),
+      ["is unhealthy (timeout) after 4 failures in a row, last checked 2026-11-26"]
+    )
+  })
+
   it("is an upstream with errors or timeouts in a part of its requests, and any fallback", () => {
     const observed = { name: "main", request_count: 100, error_count: 5, timeout_count: 12, fallback_count: 1 }
     assert.deepStrictEqual(
@@ -175,6 +193,49 @@ describe("what needs attention", () => {
         ["fallbacks main", 1]
       ]
     )
+  })
+})
+
+describe("the alarms of the board", () => {
+  const seen = { broker: undefined, queues: [], workers: [], now: day }
+
+  it("say so where they cannot be known, whatever the reason", () => {
+    const words = (status: number) =>
+      alarmsOf({ ...seen, error: new ApiError(status, "some_code", "Something broke.") }).map(({ word }) => word)
+    assert.deepStrictEqual([503, 500, 0].map(words), [["Redis"], ["not known"], ["not known"]])
+    assert.deepStrictEqual(alarmsOf({ ...seen, error: null }), [])
+  })
+})
+
+describe("averages", () => {
+  const latency = measureOf("latency")
+  const of = (average_latency_ms: number, request_count: number) => ({
+    ...summary(0),
+    average_latency_ms,
+    request_count
+  })
+
+  it("of several groups are those of their requests, and nothing where there was none", () => {
+    assert.strictEqual(combined(latency, [of(100, 3), of(500, 1)]), 200)
+    assert.isNull(combined(latency, []))
+    assert.strictEqual(combined(measureOf("requests"), [of(100, 3), of(500, 1)]), 4)
+  })
+
+  it("have the highest one as their peak, and not their sum", () => {
+    const drawn = {
+      points: [
+        { at: day, values: { a: 300, b: 300 } },
+        { at: day + hourMs, values: { a: 400, b: null } }
+      ],
+      series: [
+        { key: "a", label: "a" },
+        { key: "b", label: "b" }
+      ],
+      format: String,
+      bucketMs: hourMs
+    }
+    assert.match(peakSentence(drawn, false, true), /^Peak 400 at .*01:00\.$/)
+    assert.match(peakSentence(drawn, true, true), /^Peak 600 at .*00:00\.$/)
   })
 })
 
