@@ -87,6 +87,12 @@ describePortal("The first minute", (portal) => {
     assert.deepStrictEqual(minutes, ["00", "00"])
     await time.getByRole("button").press("Enter")
     await page.waitForURL(/range=\d{4}.*Z\.\./)
+    const other = await portal.open("/?range=24h")
+    await other.page.getByRole("figure", { name: "Tokens" }).getByRole("application").focus()
+    await other.page.keyboard.press("ArrowRight")
+    await other.page.getByRole("figure", { name: "Tokens" }).locator("strong").waitFor()
+    await other.page.keyboard.press("Enter")
+    await other.page.waitForURL(/range=\d{4}.*Z\.\./)
   })
 
   it("has a live chart that the arrow keys read", async () => {
