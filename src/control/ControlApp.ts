@@ -61,6 +61,7 @@ import { KeyGuardrails } from "./keys/KeyGuardrails.ts"
 import { Keys } from "./keys/Keys.ts"
 import { Projects } from "./keys/Projects.ts"
 import { LimitRaises } from "./limits/LimitRaises.ts"
+import { LimitResets } from "./limits/LimitResets.ts"
 import { LimitStates } from "./limits/LimitStates.ts"
 import { RaiseRequests } from "./limits/RaiseRequests.ts"
 import * as LiveConfiguration from "./live/LiveConfiguration.ts"
@@ -145,6 +146,7 @@ const stores = Layer.mergeAll(
   EffectivePolicies.layer,
   PolicyImpact.layer,
   RaiseRequests.layer.pipe(Layer.provideMerge(LimitRaises.layer)),
+  LimitResets.layer,
   BulkKeyChanges.layer.pipe(Layer.provide(BulkKeyWorker.layer)),
   OpenApiSync.layer,
   ServiceImport.layer,

@@ -99,8 +99,10 @@ layer(Proxy.database)("ProxyApp, before it reads a body,", (it) => {
   )
 })
 
-it("a window is full for as long as its limit is what it was, and the oldest are forgotten", () => {
+it("a window is full for as long as its limit is what it was, at most some seconds, and the oldest are forgotten", () => {
   const windows = new FullWindows()
+  let now = 0
+  const clock = () => now
   const scope = LimitScopes.ofKey("k", neutral)
   const meter = (key: string, limit: number): Meter => ({
     scope,
@@ -116,19 +118,25 @@ it("a window is full for as long as its limit is what it was, and the oldest are
     endsAt: 0
   })
   const reading = { meter: meter("a", 5), used: 5 }
-  windows.remember(reading)
-  windows.remember({ meter: { ...meter("tokens", 5), unit: "tokens" }, used: 5 })
+  windows.remember(reading, now)
+  windows.remember({ meter: { ...meter("tokens", 5), unit: "tokens" }, used: 5 }, now)
   assert.deepStrictEqual(
-    windows.findFull(() => [meter("b", 1), meter("a", 5)]),
+    windows.findFull(() => [meter("b", 1), meter("a", 5)], clock),
     reading
   )
   assert.strictEqual(
-    windows.findFull(() => [meter("a", 6), meter("tokens", 5)]),
+    windows.findFull(() => [meter("a", 6), meter("tokens", 5)], clock),
     undefined
   )
-  for (let index = 0; index < 10_000; index++) windows.remember({ meter: meter(String(index), 1), used: 1 })
+  now = 5000
   assert.strictEqual(
-    windows.findFull(() => [meter("a", 5)]),
+    windows.findFull(() => [meter("a", 5)], clock),
+    undefined
+  )
+  windows.remember(reading, now)
+  for (let index = 0; index < 10_000; index++) windows.remember({ meter: meter(String(index), 1), used: 1 }, now)
+  assert.strictEqual(
+    windows.findFull(() => [meter("a", 5)], clock),
     undefined
   )
 })

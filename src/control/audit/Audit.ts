@@ -35,7 +35,8 @@ export const auditActions = {
     "limits:end_raise",
     "limits:request_raise",
     "limits:grant_raise",
-    "limits:refuse_raise"
+    "limits:refuse_raise",
+    "limits:reset"
   ],
   bulk_key_change: ["keys:bulk_change", "keys:bulk_stop"],
   project: ["projects:create", "projects:update", "projects:delete"],
@@ -79,7 +80,7 @@ export const auditActions = {
   audit_log: ["audit:archive"],
   vault: ["secrets:rotate"],
   gateway_auth_settings: ["settings:gateway_auth_update"],
-  policy_layer: ["policies:upsert-layer", "policies:delete-layer"],
+  policy_layer: ["policies:upsert-layer", "policies:delete-layer", "limits:reset"],
   policy: ["policies:simulate"],
   tasks: ["tasks:operate"],
   session: ["sessions:sign_in", "sessions:sign_out", "sessions:end"]

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
-import { indexLayers, type PolicyLayers } from "../../policy/PolicyLayer.ts"
+import { indexLayers, type LayerKind, type PolicyLayers } from "../../policy/PolicyLayer.ts"
 import { limitFields } from "../../policy/SharedLimits.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import * as StoredLayers from "../../state/StoredLayers.ts"
@@ -77,8 +77,9 @@ export const make = (sql: SqlClient.SqlClient) => {
 
     layer: (id: string) => Effect.map(layersWhere(sql`id = ${id}`), ([layer]) => layer),
 
-    layerOf: (kind: "project" | "team", scopeId: string) =>
-      layersWhere(sql`layer_kind = ${kind} AND scope_id = ${scopeId}`),
+    /** `scopeId` is `null` for the global layer. */
+    layerOf: (kind: LayerKind, scopeId: string | null) =>
+      layersWhere(sql`layer_kind = ${kind} AND coalesce(scope_id, '') = ${scopeId ?? ""}`),
 
     sharingLayers: layersWhere(sql`jsonb_path_exists(shared, '$.* ? (@ != null)')`),
 

@@ -25,8 +25,7 @@ export const make = Effect.gen(function* () {
     const sum = Effect.forEach(
       Object.values(groups),
       Effect.fnUntraced(function* (meters) {
-        const recorded = yield* RecordedUsage.sumRecords(meters[0].scope.owner, meters[0])
-        for (const { key, unit } of meters) sums.set(key, recorded[unit])
+        for (const [{ key }, amount] of yield* RecordedUsage.restoredAmounts(meters)) sums.set(key, amount)
       }),
       { discard: true }
     )

@@ -31,8 +31,7 @@ export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope>
     const [{ scope }] = meters
     const restored: Array<readonly [Meters.Meter, number]> = []
     for (const sameRecords of Object.values(Arr.groupBy(meters, RecordedUsage.recordSetKey))) {
-      const sums = yield* RecordedUsage.sumRecords(scope.owner, sameRecords[0])
-      for (const meter of sameRecords) restored.push([meter, sums[meter.unit]])
+      restored.push(...(yield* RecordedUsage.restoredAmounts(sameRecords)))
     }
     const { counters, known, open } = redisKeysOf(redis, { scope, meters: restored.map(([meter]) => meter) })
     yield* redis.run(

@@ -81,6 +81,8 @@ export class UsageLimits extends Context.Service<
 
       const live = yield* LiveLimits.make
       const fullWindows = new FullWindows()
+      const clock = yield* Clock.Clock
+      const currentMillis = () => clock.currentTimeMillisUnsafe()
 
       const settlementOf = ({ meters }: Meters.ScopeMeters, now: number): ScopeSettlement => {
         const counters = SettlementCounters.countersOf(meters, now)
@@ -148,7 +150,7 @@ export class UsageLimits extends Context.Service<
 
       const admitUnsafe: UsageLimits["Service"]["admitUnsafe"] = (requestId, meters, wanted, done) => {
         if (meters.all.length === 0) return done(admittedWithoutMeters)
-        const full = fullWindows.findFull(() => meters.all)
+        const full = fullWindows.findFull(() => meters.all, currentMillis)
         if (full !== undefined) return done(Exit.succeed({ _tag: "Refused", reading: full, wanted: 1 }))
         const amounts = meters.all.map((meter) => amountFor(meter, wanted))
         const reservation = { scopeMembers: membersOf(requestId, meters, amounts), meters, amounts }
@@ -163,7 +165,7 @@ export class UsageLimits extends Context.Service<
               )
             ).addObserver(done)
           else {
-            if (exit.value._tag === "Refused") fullWindows.remember(exit.value.reading)
+            if (exit.value._tag === "Refused") fullWindows.remember(exit.value.reading, currentMillis())
             if (live.isFollowed) {
               if (exit.value._tag === "Refused") live.refused(exit.value)
               else live.admitted(exit.value.readings, amounts)
@@ -198,7 +200,7 @@ export class UsageLimits extends Context.Service<
 
       return UsageLimits.of({
         admitUnsafe,
-        fullMeter: (meters) => fullWindows.findFull(() => meters().all),
+        fullMeter: (meters) => fullWindows.findFull(() => meters().all, currentMillis),
         settleUnsafe: (reservation, used, record, done) => settle({ reservation, used, record }, done)
       })
     })

@@ -1,4 +1,4 @@
-import { DateTime, Effect } from "effect"
+import { type Array as Arr, DateTime, Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../../services/Database.ts"
 import { Redis, type Script } from "../../services/Redis.ts"
@@ -15,8 +15,21 @@ export const recordSetKey = ({ counted, windowId }: Meters.Meter): string => `${
 
 type Sums = Record<Meters.Unit, number>
 
-/** Reads the queue before the table. A record that moves meanwhile is then found twice, and counted only once. */
-export const sumRecords = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters.Meter) {
+/**
+ * Returns what lost counters have to be set to: the sums of the usage records, without what operators have forgiven.
+ * The meters have the same scope and the same `recordSetKey`.
+ */
+export const restoredAmounts = Effect.fnUntraced(function* (meters: Arr.NonEmptyReadonlyArray<Meters.Meter>) {
+  const { forgiven, sums } = yield* readRecords(meters[0])
+  return meters.map((meter) => [meter, Math.max(0, sums[meter.unit] - (forgiven.get(meter.name) ?? 0))] as const)
+})
+
+/**
+ * Returns the sums of the usage records, and what operators have forgiven of them, by the names of counters. Reads the
+ * queue before the table. A record that moves meanwhile is then found twice, and counted only once.
+ */
+export const readRecords = Effect.fnUntraced(function* (meter: Meters.Meter) {
+  const { id: scope, owner } = meter.scope
   const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
   const { sql } = yield* Database
   const members =
@@ -35,9 +48,17 @@ export const sumRecords = Effect.fnUntraced(function* (owner: CountedOwner, mete
   const [start, end] = [new Date(startsAt), new Date(endsAt)]
   const condition = sql.and([ownerCondition(sql, owner, members), countedCondition(sql, meter)])
   const part = sql.literal(meter.counted === "all" && usesOverview(owner) ? "('overview')" : "('untasked', 'tasked')")
-  const [row] = yield* sql<{ requests: string; tokens: string; nanos: string; written: ReadonlyArray<string> }>`
+  const [row] = yield* sql<{
+    requests: string
+    tokens: string
+    nanos: string
+    forgiven: Readonly<Record<string, string>>
+    written: ReadonlyArray<string>
+  }>`
     SELECT coalesce(sum(requests), 0)::text AS requests, coalesce(sum(tokens), 0)::text AS tokens,
       coalesce(sum(nanos), 0)::text AS nanos,
+      (SELECT coalesce(jsonb_object_agg(counter, forgiven::text), '{}') FROM limit_resets
+        WHERE scope = ${scope} AND window_id = ${meter.windowId}) AS forgiven,
       ARRAY(SELECT id::text FROM usage_events WHERE (created_at, id) IN (
         SELECT to_timestamp(at / 1000.0), id FROM unnest(${queued.map(({ createdAt }) => String(createdAt))}::bigint[],
           ${queued.map(({ id }) => id)}::uuid[]) AS waiting (at, id))) AS written
@@ -56,7 +77,8 @@ export const sumRecords = Effect.fnUntraced(function* (owner: CountedOwner, mete
     sums.tokens += record.tokens
     sums.nanos += record.nanos
   }
-  return sums
+  const forgiven = Object.entries(row?.forgiven ?? {}).map(([name, amount]) => [name, Number(amount)] as const)
+  return { sums, forgiven: new Map(forgiven) }
 })
 
 interface QueuedRecord {

@@ -205,6 +205,22 @@ const scenarios = {
     ),
     { path: `${admin}/limits/${nobody}/raises/${nobody}/end` }
   ),
+  "limits.reset": scenario(
+    "limits:reset",
+    "key",
+    undefined,
+    Effect.map(
+      ok("POST", `${admin}/keys`, { body: { owner_type: "individual", policy: { daily_budget_usd: 5 } } }),
+      (json) => ({
+        path: `${admin}/limits/reset`,
+        body: { scope: "key", scope_id: idOf(json, "key"), meter: "daily_budget_usd", reason: "a demo" }
+      })
+    ),
+    {
+      path: `${admin}/limits/reset`,
+      body: { scope: "key", scope_id: nobody, meter: "daily_budget_usd", reason: "a demo" }
+    }
+  ),
   "limits.grantRequest": scenario(
     "limits:grant_raise",
     "key",

@@ -164,6 +164,97 @@ Metered.suite("State of limits", (it) => {
     })
   )
 
+  it.effect("what is used is set back to zero, also for counters that are restored later", () =>
+    Effect.gen(function* () {
+      yield* Metered.priced
+      const key = yield* Metered.newKey({ policy: { max_requests_per_day: 2, daily_budget_usd: 1, rpm_limit: 9 } })
+      const first = yield* Metered.gateway()
+      const ask = (gateway: typeof first) => Effect.map(gateway.ask(Metered.chatOf(key)), ({ status }) => status)
+      assert.deepStrictEqual([yield* ask(first), yield* ask(first), yield* ask(first)], [200, 200, 429])
+      const ofKey = { scope: "key", scope_id: key.id, reason: "a <b>mistake</b> of ours" }
+      const reset = (body: object) => call("POST", `${admin}/limits/reset`, { body: { ...ofKey, ...body } })
+      const amounts = Effect.map(Metered.limitsOf(`scope=key&id=${key.id}`), (limits) =>
+        ["max_requests_per_day", "daily_budget_usd"].map((name) => {
+          const { state, used } = pick(Metered.meter(limits, name), "state", "used")
+          return [state, used]
+        })
+      )
+
+      const requests = yield* reset({ meter: "max_requests_per_day" })
+      assert.deepInclude(requests.json, { used_before: 2, window: "day", meter: "max_requests_per_day" })
+      assert.deepStrictEqual(yield* amounts, [
+        ["counted", 0],
+        ["counted", 0.2]
+      ])
+      yield* eventually(ask(first), (status) => status === 200)
+      assert.deepInclude((yield* reset({ meter: "daily_budget_usd" })).json, { used_before: 0.3 })
+      assert.deepStrictEqual(yield* amounts, [
+        ["counted", 1],
+        ["counted", 0]
+      ])
+
+      yield* first.written
+      yield* gone(key.id)
+      assert.deepStrictEqual(yield* amounts, [
+        ["restored", 1],
+        ["restored", 0]
+      ])
+      assert.deepInclude((yield* reset({ meter: "max_requests_per_day" })).json, { used_before: 1 })
+      assert.deepStrictEqual(yield* amounts, [
+        ["restored", 0],
+        ["restored", 0]
+      ])
+      assert.strictEqual(yield* ask(yield* Metered.gateway()), 200)
+      assert.deepStrictEqual(yield* amounts, [
+        ["counted", 1],
+        ["counted", 0.1]
+      ])
+
+      const events = yield* ok("GET", `${admin}/audit-events?target_id=${key.id}&limit=1`)
+      const event = at(events, 0)
+      assert.deepInclude(event, { action: "limits:reset", target_type: "key" })
+      assert.deepInclude(at(event, "after"), { ...ofKey, used_before: 1 })
+      const refused = Effect.fnUntraced(function* (body: object) {
+        const { param, status } = refusalOf(yield* reset(body))
+        return [status, param]
+      })
+      assert.deepStrictEqual(yield* refused({ meter: "monthly_budget_usd" }), [404, "meter"])
+      assert.deepStrictEqual(yield* refused({ meter: "rpm_limit" }), [422, "meter"])
+      assert.deepStrictEqual(yield* refused({ meter: "daily_budget_usd", scope_id: null }), [404, "scope_id"])
+      assert.deepStrictEqual(yield* refused({ meter: "daily_budget_usd", scope: "global" }), [404, "scope_id"])
+    })
+  )
+
+  it.effect("what the keys of a layer share is set back to zero for all of them, without what still runs", () =>
+    Effect.gen(function* () {
+      yield* Metered.priced
+      yield* ok("POST", `${admin}/policy-layers`, {
+        body: { kind: "team", scope_id: "reset & go", shared: { max_tokens_per_day: 500 } }
+      })
+      const key = yield* Metered.newKey({ team_id: "reset & go" })
+      const held = yield* Deferred.make<void>()
+      const gateway = yield* Metered.gateway()
+      const slow = yield* Metered.gateway((sink, request) =>
+        Effect.andThen(Deferred.await(held), Metered.answered(sink, request))
+      )
+      yield* gateway.ask(Metered.chatOf(key))
+      const running = yield* Effect.forkChild(slow.ask(Metered.chatOf(key)))
+      const tokens = Effect.map(Metered.limitsOf(`scope=key&id=${key.id}`), (limits) =>
+        pick(Metered.meter(limits, "max_tokens_per_day"), "used", "reserved")
+      )
+      yield* eventually(tokens, ({ reserved }) => Number(reserved) > 0)
+      const { reserved } = yield* tokens
+      const reset = yield* ok("POST", `${admin}/limits/reset`, {
+        body: { scope: "team", scope_id: "reset & go", meter: "max_tokens_per_day", reason: "a demo" }
+      })
+      assert.strictEqual(at(reset, "used_before"), 10)
+      assert.deepStrictEqual(yield* tokens, { used: 0, reserved })
+      yield* Deferred.succeed(held, undefined)
+      yield* Fiber.join(running)
+      assert.deepStrictEqual(yield* tokens, { used: 10, reserved: 0 })
+    })
+  )
+
   it.effect("refuses what is no scope, and ids that are none", () =>
     Effect.gen(function* () {
       const nobody = "00000000-0000-4000-8000-000000000000"

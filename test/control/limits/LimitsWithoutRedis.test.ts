@@ -25,6 +25,11 @@ layer(Listener.layer(EmbeddedDatabase.layer, { redis: unreachable }), { excludeT
           assert.deepInclude(refusalOf(answer), { status: 503, code: "store_unavailable" })
           assert.include(answer.text, "Redis")
         }
+        const reset = yield* call("POST", `${admin}/limits/reset`, {
+          body: { scope: "key", scope_id: key.id, meter: "daily_budget_usd", reason: "a demo" }
+        })
+        assert.deepInclude(refusalOf(reset), { status: 503, code: "store_unavailable" })
+        assert.notInclude((yield* call("GET", `${admin}/audit-events?target_id=${key.id}`)).text, "limits:reset")
         yield* ok("GET", `${admin}/keys`)
         yield* ok("POST", `${admin}/limits/${key.id}/raise`, {
           body: { daily_budget_usd: 2, until: new Date(Date.now() + 60_000).toISOString(), reason: "a demo" }

@@ -16,6 +16,7 @@ import { limited, unlimited } from "../../../src/policy/Limit.ts"
 import type { PolicyLayer } from "../../../src/policy/PolicyLayer.ts"
 import { Redis, type RedisError } from "../../../src/services/Redis.ts"
 import * as CounterReadings from "../../../src/state/limits/CounterReadings.ts"
+import * as CounterReset from "../../../src/state/limits/CounterReset.ts"
 import * as LimitScopes from "../../../src/state/limits/LimitScopes.ts"
 import * as Meters from "../../../src/state/limits/Meters.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
@@ -24,7 +25,7 @@ import * as TemporaryPrefix from "../../TemporaryPrefix.ts"
 
 describe.skipIf(TemporaryPrefix.server === null)("Limits: the scripts' Lua and their TypeScript", () => {
   it.effect(
-    "answer the same to any sequence of admissions, settlements, lost counters, changed limits and passing time, and leave the same keys",
+    "answer the same to any sequence of admissions, settlements, lost and reset counters, changed limits and passing time, and leave the same keys",
     () =>
       Effect.gen(function* () {
         const [lua, typescript] = [
@@ -91,6 +92,8 @@ type Action =
   | { readonly _tag: "Lose"; readonly which: number }
   /** The limits of a key, or those that the keys share, are lifted and set again. */
   | { readonly _tag: "Set"; readonly shared: boolean }
+  /** An operator resets a counter of a day or month. */
+  | { readonly _tag: "Reset"; readonly which: number }
 
 const play = Effect.fnUntraced(function* (
   { limits, redis }: Gateway,
@@ -114,6 +117,11 @@ const play = Effect.fnUntraced(function* (
     if (action._tag === "Wait") yield* TestClock.adjust(action.ms)
     if (action._tag === "Lose") yield* redis.command("DEL", redis.key([...names][action.which % names.size] ?? ""))
     if (action._tag === "Set") since[action.shared ? "shared" : "own"]++
+    if (action._tag === "Reset") {
+      const durable = metersOf(mine, yield* DateTime.now).all.filter(Meters.isDurable)
+      const meter = durable[action.which % Math.max(1, durable.length)]
+      if (meter !== undefined) yield* Effect.provideService(CounterReset.reset(meter), Redis, redis)
+    }
     if (action._tag === "Settle") {
       const chosen = action.which.map((which) => reservations[which % Math.max(1, reservations.length)])
       yield* Effect.forEach(
@@ -228,6 +236,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
   fc.record({ _tag: fc.constant("Lose" as const), which: fc.nat(40) }),
   fc.record({ _tag: fc.constant("Set" as const), shared: fc.boolean() }),
+  fc.record({ _tag: fc.constant("Reset" as const), which: fc.nat(8) }),
   fc.record({
     _tag: fc.constant("Wait" as const),
     ms: fc.constantFrom(1, 30_000, 60_000, 899_999, 900_000, 43_200_000)

@@ -105,6 +105,24 @@ describePortal("Limits", (portal) => {
     assert.strictEqual(await drawer.getByText("$0 left").count(), 0)
   })
 
+  it("are reset for a reason", async () => {
+    const key = await createKey(portal.gateway, { name: "spent", policy: { max_requests_per_day: 4, rpm_limit: 9 } })
+    await use(portal, key.raw)
+    const { page } = await portal.open(`/limits?open=key:${key.id}`)
+    const drawer = page.getByRole("dialog", { name: /Limits of a key/ })
+    await drawer.getByRole("meter", { name: "max_requests_per_day" }).waitFor()
+    assert.strictEqual(await drawer.getByRole("button", { name: /^Reset / }).count(), 1)
+    await drawer.getByRole("button", { name: "Reset max_requests_per_day of spent" }).click()
+    const dialog = page.getByRole("dialog", { name: "Reset a limit" })
+    await dialog.getByText(/max_requests_per_day used 1 → 0/).waitFor()
+    await dialog.getByLabel("Reason").fill("a <b>loop</b> of ours")
+    await dialog.getByRole("button", { name: "Reset it" }).click()
+    await page.getByText(/is reset\./).waitFor()
+    await drawer.getByText(/^0 of 4/).waitFor()
+    await page.getByRole("link", { name: "Audit log" }).click()
+    await page.getByText("limits:reset").first().waitFor()
+  })
+
   it("show no button that the token lacks", async () => {
     const { page } = await portal.open("/limits", { scopes: ["usage:read"] })
     await page.getByRole("heading", { name: "Limits", level: 1 }).waitFor()

@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { LayerKind } from "../../../policy/PolicyLayer.ts"
 import { limitFields } from "../../../policy/SharedLimits.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Cursor, Id, NextCursor, NextSortedCursor, PageLimit, SortedCursor, Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 import { LimitRaise, NewLimitRaise } from "./LimitRaises.ts"
+import { CountedScope, LimitReset, NewLimitReset } from "./LimitResets.ts"
 import { GrantedRaise, RaiseRequest, RaiseRequestQuery, RefusedRaise } from "./RaiseRequests.ts"
 
 /** Amounts are requests, tokens or US dollars, as `unit` says. */
@@ -16,8 +16,7 @@ export const LimitState = Schema.Struct({
   meter: Schema.Literals(limitFields),
   unit: Schema.Literals(["requests", "tokens", "usd"]),
   window: Schema.Literals(["minute", "day", "month"]),
-  /** The limit counts the usage of one key, or that of all keys under a policy layer. */
-  scope: Schema.Literals([...LayerKind.literals, "key"]),
+  scope: CountedScope,
   scope_id: Schema.NullOr(Schema.String),
   /** The name of the key or of the layer, for people. */
   scope_name: Schema.String,
@@ -102,6 +101,12 @@ export const LimitsApi = HttpApiGroup.make("limits")
       params: { ...ofKey, id: Id },
       success: LimitRaise
     }).annotateMerge(operation("End an exception before its time", "policies:update")),
+    HttpApiEndpoint.post("reset", "/reset", { payload: NewLimitReset, success: LimitReset })
+      .annotateMerge(operation("Set what is used of a limit back to zero", "policies:update"))
+      .annotate(
+        OpenApi.Description,
+        "For the current day or month of UTC. `scope` and `scope_id` are those of `limits/state`. What running requests hold stays reserved, and the usage records stay as they are: reports show the usage, and a lost counter is restored without it. Limits of a minute begin anew by themselves. Gateways notice it within five seconds."
+      ),
     HttpApiEndpoint.get("raiseRequests", "/raise-requests", {
       query: RaiseRequestQuery.pipe(
         Schema.fieldsAssign({ limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) })

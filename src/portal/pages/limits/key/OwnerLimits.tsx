@@ -13,6 +13,7 @@ import { keyOf, type LimitState, limitId, statePath } from "../state/limitStates
 import { BurnDown } from "./BurnDown.tsx"
 import { Exceptions } from "./Exceptions.tsx"
 import { FreezeKey } from "./FreezeKey.tsx"
+import { ResetLimit } from "./ResetLimit.tsx"
 import { useLayerId } from "./useLayerId.ts"
 
 const refreshMs = 10_000
@@ -93,6 +94,7 @@ const LimitLine = ({ isOwn, state }: { readonly state: LimitState; readonly isOw
         resets <When at={state.resets_at} />
         {state.state === "restored" && ", summed up from the records"}
       </span>
+      <ResetLimit state={state} />
     </p>
     {state.used === null ? (
       <p className={styles.muted}>
