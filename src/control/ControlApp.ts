@@ -94,6 +94,7 @@ import { OidcSignIn } from "./sign-in/OidcSignIn.ts"
 import { SignIn } from "./sign-in/SignIn.ts"
 import * as StartLinkRoutes from "./sign-in/StartLinkRoutes.ts"
 import { BoundedQueries } from "./store/BoundedQueries.ts"
+import { ProcessDrains } from "./system/ProcessDrains.ts"
 import { SystemFacts } from "./system/SystemFacts.ts"
 import * as TaskOperations from "./tasks/TaskOperations.ts"
 import * as UpstreamUi from "./upstream-ui/UpstreamUi.ts"
@@ -162,6 +163,7 @@ const stores = Layer.mergeAll(
   DebugBundles.layer,
   Find.layer,
   SystemFacts.layer,
+  ProcessDrains.layer,
   SignIn.layer.pipe(
     Layer.provideMerge(
       Layer.mergeAll(OperatorTokens.layer, OperatorSessions.layer, PresentedKeys.layer, Sessions.layer)

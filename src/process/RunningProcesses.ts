@@ -30,8 +30,22 @@ const goneMs = 3 * beatSeconds * 1_000
 const hash = "processes"
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(RunningProcess))
 
-/** Tells the other processes of the installation of this one, until it ends. Without Redis, nobody is told. */
-export const announce = (identity: ProcessIdentity) =>
+/** A process that does not notice it within this time is not drained by it. */
+const askedSeconds = 3 * beatSeconds
+
+/** Asks a process to drain. It notices it with its next beat. */
+export const drain = Effect.fn("RunningProcesses.drain")(function* (id: string) {
+  const redis = yield* Redis
+  yield* redis.command("SET", redis.key(askedToDrain(id)), "1", "EX", askedSeconds)
+})
+
+const askedToDrain = (id: string) => `processes:drain:${id}`
+
+/**
+ * Tells the other processes of the installation of this one, until it ends. Without Redis, nobody is told. Runs `stop`
+ * when somebody asks this process to drain.
+ */
+export const announce = (identity: ProcessIdentity, stop: Effect.Effect<void>) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const redis = yield* Redis
@@ -45,6 +59,7 @@ export const announce = (identity: ProcessIdentity) =>
         const phase = yield* SubscriptionRef.get(lifecycle)
         const process: RunningProcess = { ...identity, id, phase, startedAt, seenAt }
         yield* redis.command("HSET", key, id, JSON.stringify(process))
+        if ((yield* redis.command("DEL", redis.key(askedToDrain(id)))) === 1) yield* stop
       }).pipe(Effect.provideService(Redis, redis), Effect.ignore)
       yield* Effect.addFinalizer(() => Effect.ignore(redis.command("HDEL", key, id)))
       yield* Effect.forkScoped(Effect.ignore(forgetEnded))

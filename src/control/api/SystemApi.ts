@@ -1,6 +1,7 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Timestamp } from "./schema/Fields.ts"
+import { Sentence } from "./limits/LimitRaises.ts"
+import { Id, Timestamp } from "./schema/Fields.ts"
 import { operation } from "./schema/Security.ts"
 
 const Phase = Schema.Literals(["starting", "serving", "draining", "retiring"]).annotate({
@@ -56,11 +57,28 @@ export const System = Schema.Struct({
 })
 export type System = typeof System.Type
 
+/** A process that an operator asked to drain. */
+export const DrainedProcess = Schema.Struct({
+  ...Struct.pick(SystemProcess.fields, ["id", "role", "version", "host", "pid"]),
+  reason: Schema.String
+}).annotate({ identifier: "DrainedProcess" })
+export type DrainedProcess = typeof DrainedProcess.Type
+
 export const SystemApi = HttpApiGroup.make("system")
   .annotate(OpenApi.Description, "The processes of the installation, and the servers that they use.")
   .add(
     HttpApiEndpoint.get("show", "/", { success: System })
       .annotateMerge(operation("Show the processes, the servers and the schema", "usage:read"))
-      .annotate(OpenApi.Description, "`role` to `doors` are those of the process that answers.")
+      .annotate(OpenApi.Description, "`role` to `doors` are those of the process that answers."),
+    HttpApiEndpoint.post("drain", "/processes/:id/drain", {
+      params: { id: Id },
+      payload: Schema.Struct({ reason: Sentence }),
+      success: DrainedProcess
+    })
+      .annotateMerge(operation("Drain a process", "settings:update"))
+      .annotate(
+        OpenApi.Description,
+        "Does what SIGTERM does: within ten seconds readiness turns false, then the listeners close, workers take no more messages, what runs ends within its time, and the process ends. Whether another one takes its place is up to what has started it."
+      )
   )
   .prefix("/system")

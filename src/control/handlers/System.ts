@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
+import { ProcessDrains } from "../system/ProcessDrains.ts"
 import { SystemFacts } from "../system/SystemFacts.ts"
 
 export const layer = HttpApiBuilder.group(
@@ -8,6 +9,7 @@ export const layer = HttpApiBuilder.group(
   "system",
   Effect.fn(function* (handlers) {
     const { show } = yield* SystemFacts
-    return handlers.handleAll({ show: () => show })
+    const { drain } = yield* ProcessDrains
+    return handlers.handleAll({ show: () => show, drain: ({ params, payload }) => drain(params.id, payload.reason) })
   })
 )

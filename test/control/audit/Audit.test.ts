@@ -469,7 +469,7 @@ const scenarios = {
 /**
  * The rotation of the own token is tested below, configuration as code in Configuration tests of its own, all routes
  * with the other settings, the link to the upstream's UI where there is a listener for it, an import of prices with the
- * price book, sessions with signing in and with operator tokens, and the rotation of a key by its holder with the holder's view.
+ * price book, the drain of a process with the processes, sessions with signing in and with operator tokens, and the rotation of a key by its holder with the holder's view.
  */
 const elsewhere = [
   "operator-token.rotate",
@@ -481,6 +481,7 @@ const elsewhere = [
   "bulk-key-changes.undo",
   "upstream-ui.open",
   "model-prices.import",
+  "system.drain",
   "session.create",
   "session.end",
   "operator-sessions.end",

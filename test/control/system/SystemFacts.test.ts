@@ -1,5 +1,5 @@
 import { assert, layer as describeWith } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Deferred, Effect, Layer, Option, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
@@ -11,7 +11,7 @@ import * as RunningProcesses from "../../../src/process/RunningProcesses.ts"
 import { Redis } from "../../../src/services/Redis.ts"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { eventually } from "../../Eventually.ts"
-import { admin, at, layer, ok } from "../Listener.ts"
+import { admin, at, call, layer, ok, refusalOf } from "../Listener.ts"
 
 const identity = { role: "gateway", version: "1.2.3", host: "one", pid: 7 }
 
@@ -28,34 +28,60 @@ const own = Layer.succeed(OwnProcess, {
 const listener = layer(EmbeddedDatabase.layer, { routes: ControlApp.layer.pipe(Layer.provide(own)) })
 
 describeWith(listener, { excludeTestServices: true })("The system", (it) => {
-  it.effect("has the processes of the installation, the doors of this one, and the migrations", () =>
-    Effect.gen(function* () {
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          yield* Layer.build(RunningProcesses.announce(identity))
-          const processes = yield* Effect.repeat(
-            Effect.map(ok("GET", `${admin}/system`), (found) => at(found, "processes")),
-            { until: (found) => at(found, 0, "phase") === "serving" }
-          )
-          assert.strictEqual(at(processes, 0, "role"), "gateway")
-          assert.strictEqual(at(processes, 0, "version"), "1.2.3")
-          assert.isTrue(at(processes, 0, "answers"))
+  it.effect(
+    "has the processes of the installation, which can be drained, the doors of this one, and the migrations",
+    () =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* Layer.build(RunningProcesses.announce(identity, Effect.void))
+            const processes = yield* Effect.repeat(
+              Effect.map(ok("GET", `${admin}/system`), (found) => at(found, "processes")),
+              { until: (found) => at(found, 0, "phase") === "serving" }
+            )
+            assert.strictEqual(at(processes, 0, "role"), "gateway")
+            assert.strictEqual(at(processes, 0, "version"), "1.2.3")
+            assert.isTrue(at(processes, 0, "answers"))
+          })
+        )
+        const asked = yield* Deferred.make<void>()
+        const reason = "a <b>new</b> version"
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* Layer.build(RunningProcesses.announce(identity, Effect.asVoid(Deferred.succeed(asked, undefined))))
+            const processes = yield* eventually(
+              Effect.map(ok("GET", `${admin}/system`), (found) => at(found, "processes")),
+              (found) => at(found, 0, "phase") === "serving"
+            )
+            const id = String(at(processes, 0, "id"))
+            const drain = call("POST", `${admin}/system/processes/${id}/drain`, { body: { reason } })
+            assert.deepStrictEqual((yield* drain).json, { ...identity, id, reason })
+            assert.isFalse(yield* Deferred.isDone(asked))
+            // its next beat
+            yield* SubscriptionRef.set(yield* Lifecycle, "serving")
+            yield* Deferred.await(asked)
+            const events = yield* ok("GET", `${admin}/audit-events?action=system:drain`)
+            assert.deepInclude(at(events, 0), { target_type: "process", target_id: id, before: null })
+            assert.deepStrictEqual(at(events, 0, "after"), { ...identity, id, reason })
+          })
+        )
+        const nobody = "00000000-0000-4000-8000-000000000000"
+        const gone = yield* call("POST", `${admin}/system/processes/${nobody}/drain`, { body: { reason } })
+        assert.deepInclude(refusalOf(gone), { status: 404, param: "id" })
+        const system = yield* ok("GET", `${admin}/system`)
+        assert.deepStrictEqual(at(system, "processes"), [])
+        assert.deepStrictEqual(
+          [at(system, "role"), at(system, "phase"), at(system, "status"), at(system, "data_lost_at_exit")],
+          ["control", "serving", "ready", true]
+        )
+        assert.isTrue(at(system, "doors", 0, "reachable"))
+        assert.match(String(at(system, "doors", 0, "since")), /^\d{4}-/)
+        assert.deepStrictEqual(at(system, "doors", 1), {
+          ...{ door: "upstream", variant: "http", lost_at_exit: false },
+          ...{ reachable: null, since: null }
         })
-      )
-      const system = yield* ok("GET", `${admin}/system`)
-      assert.deepStrictEqual(at(system, "processes"), [])
-      assert.deepStrictEqual(
-        [at(system, "role"), at(system, "phase"), at(system, "status"), at(system, "data_lost_at_exit")],
-        ["control", "serving", "ready", true]
-      )
-      assert.isTrue(at(system, "doors", 0, "reachable"))
-      assert.match(String(at(system, "doors", 0, "since")), /^\d{4}-/)
-      assert.deepStrictEqual(at(system, "doors", 1), {
-        ...{ door: "upstream", variant: "http", lost_at_exit: false },
-        ...{ reachable: null, since: null }
+        assert.isAtLeast(Number(at(system, "migrations", 0, "id")), 29)
       })
-      assert.isAtLeast(Number(at(system, "migrations", 0, "id")), 29)
-    })
   )
 })
 
@@ -72,7 +98,7 @@ describeWith(processes)("The processes of an installation", (it) => {
       }
       yield* redis.command("HSET", redis.key("processes"), "killed", JSON.stringify(killed), "newer", `{"v":2}`)
       assert.deepStrictEqual(yield* RunningProcesses.list, [])
-      yield* Layer.build(RunningProcesses.announce(identity))
+      yield* Layer.build(RunningProcesses.announce(identity, Effect.void))
       const found = yield* Effect.repeat(Effect.andThen(TestClock.adjust("10 seconds"), RunningProcesses.list), {
         until: (list) => list.length > 0
       })

@@ -34,7 +34,7 @@ export const scopeHelp: Readonly<Record<Scope, string>> = {
   "usage:export": "Export requests.",
   "providers:update": "Change upstreams and their credentials, and check their health.",
   "services:update": "Change and import services.",
-  "settings:update": "Change projects, prices, the identity provider and other settings.",
+  "settings:update": "Change projects, prices, the identity provider and other settings, and drain processes.",
   "operators:manage": "See keys, projects and operators, and make, rotate and revoke operator tokens.",
   "audit:read": "See who changed what, and verify the audit log.",
   "tasks:read": "See tasks, queues, workers and dead letters.",

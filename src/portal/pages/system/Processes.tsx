@@ -1,9 +1,12 @@
+import { useMemo } from "react"
+import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
+import { DrainProcess } from "./DrainProcess.tsx"
 import type { System, SystemProps } from "./system.ts"
 
 type Process = NonNullable<System["processes"]>[number]
@@ -17,6 +20,9 @@ const meanings: Readonly<Record<Process["phase"], Meaning>> = {
 
 /** Every process that has said within half a minute that it runs. */
 export const Processes = ({ query }: SystemProps) => {
+  const mayDrain = useAllowed("settings:update")
+  const isDataLost = query.data?.data_lost_at_exit ?? false
+  const withDrain = useMemo(() => (mayDrain ? [...columns, drainColumn(isDataLost)] : columns), [mayDrain, isDataLost])
   const processes = query.data?.processes
   const versions = new Set((processes ?? []).map(({ version }) => version))
   return (
@@ -30,7 +36,7 @@ export const Processes = ({ query }: SystemProps) => {
       <DataTable
         name="processes"
         label="Processes"
-        columns={columns}
+        columns={withDrain}
         rows={processes ?? []}
         rowId={({ id }) => id}
         empty={
@@ -59,3 +65,10 @@ const columns: ReadonlyArray<Column<Process>> = [
   { id: "started", header: "Started", cell: ({ started_at }) => <When at={started_at} /> },
   { id: "seen", header: "Last heard of", cell: ({ seen_at }) => <When at={seen_at} /> }
 ]
+
+const drainColumn = (isDataLost: boolean): Column<Process> => ({
+  id: "drain",
+  header: "Drain",
+  main: true,
+  cell: (process) => <DrainProcess process={process} isDataLost={isDataLost} />
+})

@@ -15,6 +15,8 @@ interface Props {
   /** What happens, and to what. */
   readonly children: ReactNode
   readonly action: string
+  /** What cannot be taken back is confirmed by typing this name. */
+  readonly name?: string
   readonly placeholder: string
   readonly isBusy: boolean
   readonly error: ApiError | null

@@ -1,0 +1,56 @@
+import { Context, Effect, Layer } from "effect"
+import * as RunningProcesses from "../../process/RunningProcesses.ts"
+import { Redis } from "../../services/Redis.ts"
+import { DrainedProcess } from "../api/SystemApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
+import type { StoreFailure } from "../store/Rows.ts"
+
+/** Asks processes of the installation to end in good order. */
+export class ProcessDrains extends Context.Service<
+  ProcessDrains,
+  {
+    readonly drain: (
+      id: string,
+      reason: string
+    ) => Effect.Effect<DrainedProcess, Refused<"not_found"> | StoreFailure, Actor>
+  }
+>()("svc/control/ProcessDrains") {
+  static readonly layer = Layer.suspend(() => Layer.effect(ProcessDrains, make))
+}
+
+const make = Effect.gen(function* () {
+  const redis = yield* Redis
+  const audit = yield* Audit
+
+  const find = Effect.fnUntraced(function* (id: string) {
+    const processes = yield* RunningProcesses.list.pipe(Effect.provideService(Redis, redis), orUnavailable)
+    const found = processes.find((process) => process.id === id)
+    return found ?? (yield* new ControlError("not_found", "No process that runs has this id.", { param: "id" }))
+  })
+
+  return ProcessDrains.of({
+    /** The audit event comes first, because Redis takes no part in a transaction of PostgreSQL. */
+    drain: Effect.fn("ProcessDrains.drain")(function* (id, reason) {
+      const { host, pid, role, version } = yield* find(id)
+      const drained = yield* audit.mutate(function* () {
+        const result = { id, role, version, host, pid, reason }
+        return {
+          result,
+          auditAction: { target: "process", action: "system:drain" },
+          targetId: id,
+          snapshots: yield* snapshots(null, result),
+          changes: []
+        }
+      })
+      yield* RunningProcesses.drain(id).pipe(Effect.provideService(Redis, redis), orUnavailable)
+      return drained
+    })
+  })
+})
+
+const orUnavailable = Effect.mapError(
+  () => new ControlError("store_unavailable", "Redis, by which processes are told, is unavailable; try again later.")
+)
+
+const snapshots = Snapshots.of(DrainedProcess)
