@@ -157,7 +157,7 @@ const stores = Layer.mergeAll(
   GuardrailBench.layer,
   GuardrailCoverages.layer,
   holderStores,
-  SeenModels.layer.pipe(Layer.provide(Usage.layer)),
+  SeenModels.layer.pipe(Layer.provide([Usage.layer, UsageSeries.layer])),
   AuditEvents.layer,
   AuditChain.layer,
   DebugBundles.layer,

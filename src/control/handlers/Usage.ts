@@ -28,6 +28,7 @@ export const layer = HttpApiBuilder.group(
       ofProject: ({ params, query }) => usage.ofProject(params.id, query),
       dashboard: ({ query }) => usage.dashboard(query),
       timeseries: ({ query }) => series.read(query),
+      histogram: ({ query }) => series.histogram(query),
       byKey: ({ query }) => usage.breakdown("keys", query),
       byProject: ({ query }) => usage.breakdown("projects", query),
       byTeam: ({ query }) => usage.breakdown("teams", query),

@@ -6,6 +6,7 @@ import type { Operator } from "../api/schema/Security.ts"
 import { maxSeenModels, type SeenModel, type SeenModelsQuery } from "../api/usage/SeenModelsApi.ts"
 import type { StoreFailure } from "../store/Rows.ts"
 import { Usage } from "../usage/Usage.ts"
+import { UsageSeries } from "../usage/UsageSeries.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import * as PriceBook from "./PriceBook.ts"
 
@@ -28,14 +29,16 @@ export class SeenModels extends Context.Service<
     SeenModels,
     Effect.gen(function* () {
       const usage = yield* Usage
+      const series = yield* UsageSeries
       const prices = yield* ModelPrices
       return SeenModels.of({
-        list: Effect.fn("SeenModels.list")(function* ({ limit = 100, priced, sort_by = "requests" }) {
+        list: Effect.fn("SeenModels.list")(function* ({ limit = 100, p95 = "false", priced, sort_by = "requests" }) {
           // Whole days are read from sums of days.
           const from = DateTime.startOf(DateTime.subtract(yield* DateTime.now, { days }), "day")
           const groups = yield* usage.breakdown("models", { from, breakdown_limit: maxSeenModels, sort_by })
+          const latencies = p95 === "true" ? yield* series.latencyByModel(from) : new Map<string, number>()
           const stored = yield* prices.list
-          const seen = seenModels(groups, stored).filter(
+          const seen = seenModels(groups, stored, latencies).filter(
             (model) => priced === undefined || (model.price !== null) === (priced === "true")
           )
           return {
@@ -51,7 +54,11 @@ export class SeenModels extends Context.Service<
 
 type Groups = Effect.Success<ReturnType<Usage["Service"]["breakdown"]>>
 
-const seenModels = (groups: Groups, stored: ReadonlyArray<ModelPrice>): ReadonlyArray<SeenModel> => {
+const seenModels = (
+  groups: Groups,
+  stored: ReadonlyArray<ModelPrice>,
+  p95: ReadonlyMap<string, number>
+): ReadonlyArray<SeenModel> => {
   const patterns = PriceBook.patternsOf(stored)
   const byName = new Map(stored.map((price) => [price.model, price]))
   return groups.map(({ name, summary }) => {
@@ -63,6 +70,7 @@ const seenModels = (groups: Groups, stored: ReadonlyArray<ModelPrice>): Readonly
       in_book: PriceBook.isInBook(name),
       book_price: book ?? null,
       at_book_price_usd: book === undefined ? null : costAt(book, summary),
+      p95_latency_ms: p95.get(name) ?? null,
       summary
     }
   })

@@ -12,7 +12,14 @@ import {
 } from "../../state/UsageSums.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Operator } from "../api/schema/Security.ts"
-import type { SeriesSplit, TimeseriesBucket, TimeseriesQuery, UsageFilter } from "../api/usage/UsageApi.ts"
+import type {
+  HistogramBar,
+  HistogramQuery,
+  SeriesSplit,
+  TimeseriesBucket,
+  TimeseriesQuery,
+  UsageFilter
+} from "../api/usage/UsageApi.ts"
 import { BoundedQueries, type SummedUsage } from "../store/BoundedQueries.ts"
 import { computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import { displayNames, groupFields } from "./UsageBreakdowns.ts"
@@ -28,6 +35,14 @@ export class UsageSeries extends Context.Service<
     readonly read: (
       query: TimeseriesQuery
     ) => Effect.Effect<ReadonlyArray<TimeseriesBucket>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
+    /** How many requests of a range took how long, the shortest first. */
+    readonly histogram: (
+      query: HistogramQuery
+    ) => Effect.Effect<ReadonlyArray<HistogramBar>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
+    /** The 95th percentile of the latency of each model since `from`, in milliseconds. */
+    readonly latencyByModel: (
+      from: DateTime.Utc
+    ) => Effect.Effect<ReadonlyMap<string, number>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
   }
 >()("svc/control/UsageSeries") {
   static readonly layer = Layer.suspend(() => Layer.effect(UsageSeries, make))
@@ -223,8 +238,51 @@ const make = Effect.gen(function* () {
     )
   })
 
-  return UsageSeries.of({ read })
+  /** Rows with the columns name, bucket and count, of one measure over the whole range. */
+  const wholeRange = (query: TimeseriesQuery, measure: MeasureName, sums: SummedUsage) =>
+    Effect.map(
+      durations(query, sums),
+      (rows) => sql`SELECT split_name AS name, bucket, sum(count::double precision) AS count FROM (${rows}) AS durations
+        WHERE measure = ${measureNames.indexOf(measure)} GROUP BY 1, 2`
+    )
+
+  const histogram = Effect.fn("UsageSeries.histogram")(function* ({ measure, ...range }: HistogramQuery) {
+    yield* validateRange(range)
+    const to = range.to === undefined ? yield* Clock.currentTimeMillis : DateTime.toEpochMillis(range.to)
+    const interval = to - DateTime.toEpochMillis(range.from) <= daysByHour * dayMs ? "hour" : "day"
+    const bars = yield* toStoreFailures(
+      runBounded((sums) =>
+        Effect.flatMap(wholeRange({ ...range, interval }, measure, sums), (rows) =>
+          barRows.all(sql`${rows} ORDER BY bucket`.unprepared)
+        )
+      )
+    )
+    return bars.map(({ bucket, count }) => ({ ms: durationOf(bucket), request_count: count }))
+  })
+
+  const latencyByModel = Effect.fn("UsageSeries.latencyByModel")(function* (from: DateTime.Utc) {
+    const found = yield* toStoreFailures(
+      runBounded((sums) =>
+        Effect.flatMap(wholeRange({ from, interval: "day", split: "model" }, "latency_ms", sums), (rows) =>
+          p95Rows.all(
+            sql`SELECT name, ${sql.literal(Quantiles.quantileSql("p95"))} AS bucket FROM (
+                SELECT name, bucket, sum(count) OVER (of_name ORDER BY bucket) AS upto, sum(count) OVER of_name AS total
+                FROM (${rows}) AS counts WINDOW of_name AS (PARTITION BY name)
+              ) AS ranked GROUP BY name`.unprepared
+          )
+        )
+      )
+    )
+    return new Map(found.map(({ bucket, name }) => [name, durationOf(bucket)]))
+  })
+
+  return UsageSeries.of({ read, histogram, latencyByModel })
 })
+
+/** Histograms of ranges up to so many days are added up from hours, others from days. */
+const daysByHour = 3
+
+const durationOf = (bucket: number): number => Number(Quantiles.durationOf(bucket).toPrecision(4))
 
 /** The group of sums by the minute that a query reads. */
 interface MinuteSums {
@@ -310,6 +368,7 @@ const wantedQuantiles = (quantiles = ""): ReadonlyArray<Quantiles.QuantileName> 
   Quantiles.quantileNames.filter((name) => quantiles.split(",").includes(name))
 
 const measureNames = Struct.keys(Quantiles.measures)
+type MeasureName = (typeof measureNames)[number]
 
 /** A measure is its place in `measureNames`, because integers sort faster than names. */
 const measuredEvents = measureNames.map((measure, place) => `(${place}, ${measure}::bigint)`).join(", ")
@@ -355,6 +414,8 @@ const quantileRows = computedRows(
     p99: Schema.Int
   })
 )
+const barRows = computedRows(Schema.Struct({ bucket: Schema.Int, count: Schema.Int }))
+const p95Rows = computedRows(Schema.Struct({ name: Schema.String, bucket: Schema.Int }))
 type QuantileRow = Effect.Success<ReturnType<typeof quantileRows.only>>
 
 const placeOf = (at: DateTime.Utc, name: string): string => `${DateTime.toEpochMillis(at)} ${name}`
@@ -364,11 +425,9 @@ const toQuantiles = (
   rows: ReadonlyArray<QuantileRow>,
   wanted: ReadonlyArray<Quantiles.QuantileName>
 ): NonNullable<TimeseriesBucket["quantiles"]> => {
-  const of = (measure: (typeof measureNames)[number]) => {
+  const of = (measure: MeasureName) => {
     const row = rows.find((row) => row.measure === measureNames.indexOf(measure))
-    return row === undefined
-      ? null
-      : Object.fromEntries(wanted.map((name) => [name, Number(Quantiles.durationOf(row[name]).toPrecision(4))]))
+    return row === undefined ? null : Object.fromEntries(wanted.map((name) => [name, durationOf(row[name])]))
   }
   return { latency_ms: of("latency_ms"), first_byte_ms: of("first_byte_ms"), gateway_ms: of("gateway_ms") }
 }

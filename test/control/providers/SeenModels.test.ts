@@ -26,7 +26,7 @@ suite("Seen models", (it) => {
       yield* ok("PUT", `${admin}/model-prices/ours-*`, {
         body: { input_usd_per_million: 1, output_usd_per_million: 2 }
       })
-      const list = yield* ok("GET", models)
+      const list = yield* ok("GET", `${models}?p95=true`)
       const shown = [0, 1, 2, 3].map((place) => [
         at(list, "models", place, "model"),
         at(list, "models", place, "price", "model"),
@@ -41,6 +41,10 @@ suite("Seen models", (it) => {
         ["nobodys", undefined, false, 1, 5, 0.01],
         [undefined, undefined, undefined, undefined, undefined, undefined]
       ])
+      // each took 7 ms; histograms begin with the minutes of the last 48 hours
+      assert.closeTo(Number(at(list, "models", 0, "p95_latency_ms")), 7, 0.15)
+      assert.isNull(at(list, "models", 1, "p95_latency_ms"))
+      assert.isNull(at(yield* ok("GET", models), "models", 0, "p95_latency_ms"))
       const unpriced = yield* ok("GET", `${models}?priced=false&limit=1`)
       assert.deepStrictEqual(
         [at(unpriced, "models", 0, "model"), at(unpriced, "models", 1), at(unpriced, "has_more")],

@@ -185,6 +185,19 @@ suite("Usage by the minute", (it) => {
             }
           }
         }
+        if (from === null || !sumAgain) return
+        for (const measure of measures) {
+          const exact = [...first, ...second]
+            .filter(({ created_at }) => created_at >= now - from * 20_000)
+            .flatMap((record) => record[measure] ?? [])
+            .sort((a, b) => a - b)
+          const bars = yield* ok("GET", `${admin}/usage/histogram?measure=${measure}&${range}`)
+          const counted = (Array.isArray(bars) ? bars : []).flatMap((bar) =>
+            Array.from({ length: Number(at(bar, "request_count")) }, () => Number(at(bar, "ms")))
+          )
+          assert.strictEqual(counted.length, exact.length)
+          for (const [place, ms] of exact.entries()) assert.closeTo(counted[place] ?? -1, ms, ms * 0.0201)
+        }
       }),
     { arbitrary: { runs: 12 } }
   )

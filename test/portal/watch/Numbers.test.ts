@@ -11,6 +11,7 @@ import {
 } from "../../../src/portal/pages/home/attention/serverFindings.ts"
 import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
+import { barsOf } from "../../../src/portal/pages/system/histogram.ts"
 import { combined, measureOf } from "../../../src/portal/pages/usage/breakdown/measures.ts"
 import { peakSentence } from "../../../src/portal/shared/charts/peak.ts"
 import { filled } from "../../../src/portal/shared/usage/buckets.ts"
@@ -251,5 +252,37 @@ describe("numbers", () => {
 
   it("are saved so that spreadsheets run nothing of them", () => {
     assert.strictEqual(csvLine(["=cmd()", 'a "b", c', -5, "plain"]), `'=cmd(),"a ""b"", c",-5,plain`)
+  })
+})
+
+describe("A histogram of durations", () => {
+  it("has bars that people can read, up to the longest, and at least those up to 50 ms", () => {
+    assert.deepStrictEqual(barsOf([]), [])
+    const bars = barsOf([
+      { ms: 0, request_count: 3 },
+      { ms: 0.98, request_count: 1 },
+      { ms: 1.979, request_count: 2 },
+      { ms: 120.4, request_count: 4 }
+    ])
+    assert.deepStrictEqual(
+      bars.map(({ fromMs, requests, toMs, upTo }) => [fromMs, toMs, requests, upTo]),
+      [
+        [0, 1, 3, 3],
+        [1, 2, 1, 4],
+        [2, 5, 2, 6],
+        [5, 10, 0, 6],
+        [10, 20, 0, 6],
+        [20, 50, 0, 6],
+        [50, 100, 0, 6],
+        [100, 200, 4, 10]
+      ]
+    )
+    assert.strictEqual(barsOf([{ ms: 0, request_count: 1 }]).length, 6)
+    assert.deepStrictEqual(barsOf([{ ms: 1e6, request_count: 1 }]).at(-1), {
+      fromMs: 50_000,
+      toMs: undefined,
+      requests: 1,
+      upTo: 1
+    })
   })
 })

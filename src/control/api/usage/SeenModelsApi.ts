@@ -19,6 +19,8 @@ const SeenModel = Schema.Struct({
   /** The price of the book for a model without a price, and what the tokens of `summary` would have cost by it. */
   book_price: Schema.NullOr(Schema.Struct(tokenPrices)),
   at_book_price_usd: Schema.NullOr(Schema.Finite),
+  /** The 95th percentile since `from`, within two per cent. `null` if no histogram has its requests, or without `p95`. */
+  p95_latency_ms: Schema.NullOr(Schema.Finite),
   summary: UsageSummary
 })
 export type SeenModel = typeof SeenModel.Type
@@ -26,6 +28,8 @@ export type SeenModel = typeof SeenModel.Type
 const SeenModelsQuery = Schema.Struct({
   priced: Schema.optionalKey(Schema.Literals(["true", "false"])),
   sort_by: Schema.optionalKey(Schema.Literals(["requests", "cost", "tokens"])),
+  /** Adds up the histograms of 30 days, which takes as long as the rest. */
+  p95: Schema.optionalKey(Schema.Literals(["true", "false"])),
   limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxSeenModels })))
 })
 export type SeenModelsQuery = typeof SeenModelsQuery.Type

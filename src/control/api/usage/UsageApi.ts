@@ -257,6 +257,20 @@ const TimeseriesQuery = Schema.Struct({
 })
 export type TimeseriesQuery = typeof TimeseriesQuery.Type
 
+const HistogramQuery = Schema.Struct({
+  from: RangeTime,
+  to: range.to,
+  measure: Schema.Literals(["latency_ms", "first_byte_ms", "gateway_ms"])
+})
+export type HistogramQuery = typeof HistogramQuery.Type
+
+export const HistogramBar = Schema.Struct({
+  /** Differs by at most two per cent from the durations that are counted. Those below one millisecond are 0. */
+  ms: Schema.Finite,
+  request_count: Schema.Int
+})
+export type HistogramBar = typeof HistogramBar.Type
+
 const DashboardQuery = Schema.Struct({
   ...BreakdownQuery.fields,
   ...SeriesQuery.fields,
@@ -315,6 +329,16 @@ export const UsageApi = HttpApiGroup.make("usage")
       .annotate(
         OpenApi.Description,
         "Minutes are kept for 48 hours, and their range is the last hour by default. With `split` each bucket has the groups with the most requests in the range, `split_limit` at most (10 by default). Minutes split otherwise than by model, key, project, status or code are read from the events, and have no quantiles. `quantiles` are those of the whole latency, of the time to the first byte and of the gateway's own share."
+      ),
+    HttpApiEndpoint.get("histogram", "/usage/histogram", {
+      query: HistogramQuery,
+      success: Schema.Array(HistogramBar),
+      error
+    })
+      .annotate(OpenApi.Summary, "Count requests by how long they took")
+      .annotate(
+        OpenApi.Description,
+        "`measure` is the whole latency, the time to the first byte or the gateway's own share. A part of an hour or day at the beginning of the range is left out where it is older than the 48 hours for which minutes are kept."
       ),
     HttpApiEndpoint.get("byKey", "/usage/by-key", breakdown).annotate(OpenApi.Summary, "Break usage down by key"),
     HttpApiEndpoint.get("byProject", "/usage/by-project", breakdown).annotate(

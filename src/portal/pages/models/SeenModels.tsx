@@ -21,7 +21,7 @@ export const SeenModels = () => {
   const mayChange = useAllowed("settings:update")
   const priced = priceds.find((one) => one === text("priced"))
   const sort_by = sorts.find((one) => one === text("sort_by"))
-  const seen = useApi("/admin-ui/admin/models", { query: { priced, sort_by, limit: 500 } })
+  const seen = useApi("/admin-ui/admin/models", { query: { priced, sort_by, limit: 500, p95: "true" } })
   const word = (text("q") ?? "").toLowerCase()
   const rows = (seen.data?.models ?? []).filter(({ model }) => model.toLowerCase().includes(word))
   return (
@@ -124,6 +124,12 @@ const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArra
     header: "Mean time",
     numeric: true,
     cell: ({ summary }) => (summary.average_latency_ms === null ? "–" : durationText(summary.average_latency_ms))
+  },
+  {
+    id: "p95",
+    header: "p95 of 30 days",
+    numeric: true,
+    cell: ({ p95_latency_ms }) => (p95_latency_ms === null ? "–" : durationText(p95_latency_ms))
   },
   ...(onPrice === undefined
     ? []

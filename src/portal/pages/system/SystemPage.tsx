@@ -6,6 +6,7 @@ import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { Findings } from "./Findings.tsx"
 import { Migrations } from "./Migrations.tsx"
 import { Overhead } from "./Overhead.tsx"
+import { OverheadHistogram } from "./OverheadHistogram.tsx"
 import { Processes } from "./Processes.tsx"
 import { Servers } from "./Servers.tsx"
 import { type System, systemPath } from "./system.ts"
@@ -34,6 +35,7 @@ const SystemPage = () => {
         <Servers query={query} />
         <Processes query={query} />
         <Overhead />
+        <OverheadHistogram />
         <Migrations query={query} />
       </Stack>
     </>
