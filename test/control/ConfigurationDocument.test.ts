@@ -183,8 +183,14 @@ suite("Configuration as code", (it) => {
           "upstream_credentials:upsert",
           "prices:delete",
           "policies:route_config_update",
-          "projects:delete"
+          "projects:delete",
+          "configuration:apply"
         ])
+        const state = yield* ok("GET", `${configuration}/applied`)
+        assert.deepStrictEqual([at(state, "applied", "changes"), at(state, "changes_since")], [10, 0])
+        const [event] = listed(yield* ok("GET", `${admin}/audit-events?action=configuration:apply&limit=1`))
+        assert.strictEqual(at(state, "applied", "sequence"), at(event, "sequence"))
+        assert.deepInclude(at(event, "after"), { base_hash: at(applied.json, "base_hash"), changes: 10 })
         const now = yield* plan(wanted)
         assert.deepStrictEqual(at(now, "changes"), [])
         assert.strictEqual(at(now, "base_hash"), at(applied.json, "base_hash"))
@@ -220,7 +226,13 @@ suite("Configuration as code", (it) => {
       const { key } = yield* filled
       const document = yield* exported
       const planned = yield* plan(withSection(document, "model_prices", []))
+      yield* apply(document, at(yield* plan(document), "base_hash"))
+      const changesSince = Effect.map(ok("GET", `${configuration}/applied`), (state) => at(state, "changes_since"))
+      assert.strictEqual(yield* changesSince, 0)
       yield* ok("POST", `${admin}/keys/${key}/disable`)
+      // what changes nothing of a document does not count
+      yield* ok("POST", `${admin}/keys/${key}/rotate`)
+      assert.strictEqual(yield* changesSince, 1)
       const before = yield* events
       const refused = yield* apply(withSection(document, "model_prices", []), at(planned, "base_hash"))
       assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "configuration_changed", param: "base_hash" })

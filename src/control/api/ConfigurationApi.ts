@@ -201,6 +201,28 @@ export const ConfigurationPlan = Schema.Struct({
 })
 export type ConfigurationPlan = typeof ConfigurationPlan.Type
 
+/** `changes_since` counts up to this number. */
+export const maxChangesSince = 1000
+
+/** The last document that was applied, and what was changed without one since. */
+export const AppliedConfiguration = Schema.Struct({
+  /** `null` if the audit log has no apply. */
+  applied: Schema.NullOr(
+    Schema.Struct({
+      /** The number of its audit event. */
+      sequence: Schema.Int,
+      at: Timestamp,
+      /** The name of the operator token. */
+      by: Schema.NullOr(Schema.String),
+      /** The number of entries that it changed. */
+      changes: Schema.Int
+    })
+  ),
+  /** Audit events since then that changed something that a document has, 1,000 at most. `null` without an apply. */
+  changes_since: Schema.NullOr(Schema.Int)
+}).annotate({ identifier: "AppliedConfiguration" })
+export type AppliedConfiguration = typeof AppliedConfiguration.Type
+
 const maxDocumentBytes = 16_777_216
 
 export const ConfigurationApi = HttpApiGroup.make("configuration")
@@ -215,6 +237,12 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
       .annotate(
         OpenApi.Description,
         "`omit=keys` leaves the keys out; repeat it for each section to leave out. A document without a section keeps what is stored."
+      ),
+    HttpApiEndpoint.get("applied", "/applied", { success: AppliedConfiguration })
+      .annotateMerge(operation("Show whether something was changed since a document was applied", "operators:manage"))
+      .annotate(
+        OpenApi.Description,
+        "Counts the changes by their audit events, so a change that was taken back counts twice. `plan` compares the documents themselves."
       ),
     HttpApiEndpoint.post("plan", "/plan", {
       payload: Configuration,

@@ -82,6 +82,7 @@ export const auditActions = {
   gateway_auth_settings: ["settings:gateway_auth_update"],
   policy_layer: ["policies:upsert-layer", "policies:delete-layer", "limits:reset"],
   policy: ["policies:simulate"],
+  configuration: ["configuration:apply"],
   process: ["system:drain"],
   tasks: ["tasks:operate"],
   session: ["sessions:sign_in", "sessions:sign_out", "sessions:end"]

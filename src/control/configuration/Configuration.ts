@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import {
+  type AppliedConfiguration,
   type ConfigurationPlan,
   Configuration as Document,
   type KeyEntry,
@@ -8,10 +9,11 @@ import {
   type Section
 } from "../api/ConfigurationApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import type { Actor } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { Keys } from "../keys/Keys.ts"
 import * as Fingerprint from "../store/Fingerprint.ts"
 import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import * as Applied from "./AppliedConfiguration.ts"
 import {
   type ConfigurationState,
   type ConfigurationStep,
@@ -27,11 +29,14 @@ export class Configuration extends Context.Service<
     readonly export: (
       omitted: ReadonlyArray<Section>
     ) => Effect.Effect<Document, Refused<"configuration_too_large"> | StoreFailure>
+    /** The last document that was applied, and how much was changed without one since. */
+    readonly applied: Effect.Effect<AppliedConfiguration, StoreFailure>
     /** Returns the changes that `apply` would make, and writes nothing. */
     readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, InvalidDocument | StoreFailure>
     /**
      * Applies the document in one transaction if the configuration still has the hash `baseHash`. Each change is
-     * validated, audited and announced as if an API request had made it. Returns the changes and the new hash.
+     * validated, audited and announced as if an API request had made it, and the apply has an event of its own after
+     * them. Returns the changes and the new hash.
      */
     readonly apply: (
       document: Document,
@@ -44,6 +49,7 @@ export class Configuration extends Context.Service<
 
 const make = Effect.gen(function* () {
   const { sql, transaction } = yield* Database
+  const audit = yield* Audit
   const kinds = yield* Kinds.make
   const unrevokedKeys = Effect.provideService(Kinds.unrevokedKeys, Keys, yield* Keys)
 
@@ -81,6 +87,28 @@ const make = Effect.gen(function* () {
           })
     )
 
+  const applyAll = Effect.fnUntraced(function* (document: Document, baseHash: string) {
+    // The lock blocks other writers until the commit. The hash that is checked below therefore stays valid.
+    yield* sql`LOCK TABLE ${sql.literal(Kinds.lockedTables)} IN EXCLUSIVE MODE`
+    const current = yield* readState
+    if (Fingerprint.fingerprint(current) !== baseHash) {
+      return yield* new ControlError(
+        "configuration_changed",
+        "The configuration has changed since the plan with this base_hash. Plan the document again.",
+        { param: "base_hash" }
+      )
+    }
+    const steps = yield* planSteps(document, current)
+    yield* Effect.forEach(steps, applyStep, { discard: true })
+    const applied = yield* readState
+    const [remaining] = yield* planSteps(document, applied)
+    if (remaining !== undefined) return yield* contradictionError(remaining)
+    const [unlinkedOwner] = ownersWithoutLinks(current, applied, steps)
+    if (unlinkedOwner !== undefined)
+      return yield* invalidDocument(unlinkedOwner.section, unlinkedOwner.id, losesLastLink)
+    return { base_hash: Fingerprint.fingerprint(applied), changes: steps.map(({ change }) => change) }
+  })
+
   return Configuration.of({
     export: Effect.fn("Configuration.export")((omitted) =>
       inReadSnapshot(
@@ -110,33 +138,28 @@ const make = Effect.gen(function* () {
       )
     ),
 
+    applied: Applied.make(sql).pipe(toStoreFailures, Effect.withSpan("Configuration.applied")),
+
     apply: Effect.fn("Configuration.apply")((document, baseHash) =>
-      transaction(
-        Effect.gen(function* () {
-          // The lock blocks other writers until the commit. The hash that is checked below therefore stays valid.
-          yield* sql`LOCK TABLE ${sql.literal(Kinds.lockedTables)} IN EXCLUSIVE MODE`
-          const current = yield* readState
-          if (Fingerprint.fingerprint(current) !== baseHash) {
-            return yield* new ControlError(
-              "configuration_changed",
-              "The configuration has changed since the plan with this base_hash. Plan the document again.",
-              { param: "base_hash" }
-            )
-          }
-          const steps = yield* planSteps(document, current)
-          yield* Effect.forEach(steps, applyStep, { discard: true })
-          const applied = yield* readState
-          const [remaining] = yield* planSteps(document, applied)
-          if (remaining !== undefined) return yield* contradictionError(remaining)
-          const [unlinkedOwner] = ownersWithoutLinks(current, applied, steps)
-          if (unlinkedOwner !== undefined)
-            return yield* invalidDocument(unlinkedOwner.section, unlinkedOwner.id, losesLastLink)
-          return { base_hash: Fingerprint.fingerprint(applied), changes: steps.map(({ change }) => change) }
-        })
-      ).pipe(toStoreFailures)
+      audit.mutate(function* () {
+        const applied = yield* applyAll(document, baseHash)
+        return {
+          result: applied,
+          auditAction: { target: "configuration", action: "configuration:apply" },
+          targetId: "configuration",
+          snapshots: yield* snapshots(
+            { base_hash: baseHash },
+            { base_hash: applied.base_hash, changes: applied.changes.length }
+          ),
+          changes: []
+        }
+      })
     )
   })
 })
+
+/** The configuration before and after an apply. The entries themselves are in the events of their changes. */
+const snapshots = Snapshots.of(Schema.Struct({ base_hash: Schema.String, changes: Schema.optionalKey(Schema.Int) }))
 
 const tooLarge = (section: Section, size: number) =>
   new ControlError(

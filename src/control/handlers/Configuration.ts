@@ -10,6 +10,7 @@ export const layer = HttpApiBuilder.group(
     const configuration = yield* Configuration
     return handlers.handleAll({
       export: ({ query }) => configuration.export(query.omit ?? []),
+      applied: () => configuration.applied,
       plan: ({ payload }) => configuration.plan(payload),
       apply: ({ payload }) => configuration.apply(payload.document, payload.base_hash)
     })

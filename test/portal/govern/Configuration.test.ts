@@ -6,6 +6,7 @@ describePortal("The configuration", (portal) => {
   it("is shown without its keys, and with them once they are asked for", async () => {
     await portal.gateway.operate("POST", "/keys", { name: "one of many", owner_type: "individual" })
     const { page } = await portal.open("/configuration")
+    await page.getByText("no document was applied yet").waitFor()
     const section = page.getByRole("combobox", { name: "Section" })
     await section.click()
     await page.getByRole("option", { name: "projects (0)" }).waitFor()
@@ -38,8 +39,16 @@ describePortal("The configuration", (portal) => {
     await page.getByLabel("Type “apply” to confirm").fill("apply")
     await page.getByRole("button", { name: "Apply 2 changes" }).click()
     await page.getByText("The document is applied.").waitFor()
+    await page.getByText("as applied").waitFor()
     const applied = await portal.gateway.operate("GET", "/configuration")
     assert.deepStrictEqual(Object(applied).projects, [{ name: "mine" }])
+    await portal.gateway.operate("POST", "/projects", { name: "by hand" })
+    await page.getByRole("link", { name: "changed since the last apply by 1 event" }).click()
+    await page
+      .getByRole("dialog", { name: /^Event / })
+      .getByText("configuration:apply")
+      .first()
+      .waitFor()
   })
 
   it("is compared as it is now, whatever an older answer says", async () => {

@@ -2,6 +2,7 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { Current } from "./Current.tsx"
+import { Drift } from "./Drift.tsx"
 import { History } from "./History.tsx"
 import { PlanAndApply } from "./PlanAndApply.tsx"
 
@@ -11,6 +12,7 @@ const ConfigurationPage = () => (
     <PageHeader
       title="Configuration"
       lead="Everything that operators configured, as one document without secrets."
+      beside={<Drift />}
       actions={<CopyAs address="/admin-ui/admin/configuration" />}
     />
     <Tabs

@@ -1,0 +1,57 @@
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import { type AppliedConfiguration, maxChangesSince } from "../api/ConfigurationApi.ts"
+import { auditActions } from "../audit/Audit.ts"
+import { Count, computedRows } from "../store/Rows.ts"
+
+/** Their events change something that a document has. Those of an apply itself are before its own event. */
+const configuring: ReadonlyArray<string> = [
+  "keys:create",
+  "keys:update",
+  "keys:disable",
+  "keys:enable",
+  "keys:revoke",
+  "keys:revoke_by_holder",
+  "policies:upsert-layer",
+  "policies:delete-layer",
+  ...auditActions.project,
+  ...auditActions.provider,
+  ...auditActions.upstream_credential_mapping,
+  ...auditActions.family_a_route,
+  ...auditActions.upstream_passthrough_settings,
+  ...auditActions.model_price,
+  ...auditActions.guardrail,
+  ...auditActions.service_registry,
+  ...auditActions.studio_connection,
+  ...auditActions.service,
+  ...auditActions.gateway_auth_settings
+]
+
+/** Reads which document was applied last, and how many changes were made since. */
+export const make = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    const applied = yield* appliedRows.first(sql`
+      SELECT sequence, created_at, coalesce((after_json->>'changes')::integer, 0) AS changes,
+        (SELECT name FROM operator_tokens WHERE operator_tokens.id = actor_token_id) AS actor_name
+      FROM audit_events WHERE action = 'configuration:apply' ORDER BY sequence DESC LIMIT 1`)
+    if (applied === undefined) return { applied: null, changes_since: null }
+    const { count } = yield* countRows.only(sql`SELECT count(*)::integer AS count FROM (
+      SELECT 1 FROM audit_events WHERE sequence > ${applied.sequence} AND action = ANY(${configuring})
+      LIMIT ${maxChangesSince}) AS later`)
+    const { actor_name, changes, created_at, sequence } = applied
+    const state: AppliedConfiguration = {
+      applied: { sequence, at: created_at, by: actor_name, changes },
+      changes_since: count
+    }
+    return state
+  })
+
+const appliedRows = computedRows(
+  Schema.Struct({
+    sequence: Count,
+    created_at: Schema.DateTimeUtcFromDate,
+    changes: Schema.Int,
+    actor_name: Schema.NullOr(Schema.String)
+  })
+)
+const countRows = computedRows(Schema.Struct({ count: Schema.Int }))
