@@ -70,9 +70,13 @@ const make = Effect.gen(function* () {
     ).sort(byNearness)
   })
 
-  const shared = (layers: ReadonlyArray<PolicyLayer>, now: DateTime.Utc): ReadonlyArray<NamedLimits> =>
-    layers.flatMap((layer) =>
-      BindingLimits.ofLayer(layer, now).map((limits) => ({ ...limits, name: layerName(layer) }))
+  const shared = (layers: ReadonlyArray<PolicyLayer>, now: DateTime.Utc) =>
+    Effect.map(keys.ownersOf(layers), (ownersOf) =>
+      layers.flatMap((layer) =>
+        BindingLimits.ofLayer(layer, now).map(
+          (limits): NamedLimits => ({ ...limits, name: layerName(layer), owners: ownersOf(layer) })
+        )
+      )
     )
 
   const ofKey = Effect.fn("LimitStates.ofKey")(function* (id: string) {
@@ -81,8 +85,13 @@ const make = Effect.gen(function* () {
     const owners = yield* policies.layersForOwners([ownerOf(found.key)])
     const layers = LimitedKeys.withNarrowing(owners, yield* keys.narrowingLayers)
     const limits = BindingLimits.ofKeyAndLayers(layers, found.key, yield* DateTime.now)
+    const ownersOf = yield* keys.ownersOf(Object.values(owners.of).flatMap((of) => [...of.values()]))
     return yield* statesOf(
-      limits.map((one) => ({ ...one, name: one.scope.scope.layer ?? found.name })),
+      limits.map((one) => {
+        const { layer, owner } = one.scope.scope
+        if (layer === undefined || owner._tag === "Key") return { ...one, name: found.name, owners: found.owners }
+        return { ...one, name: layer, owners: ownersOf(owner) }
+      }),
       true
     )
   }, toStoreFailures)
@@ -91,7 +100,7 @@ const make = Effect.gen(function* () {
     const layer = yield* keys.layer(id)
     if (layer === undefined)
       return yield* new ControlError("not_found", "No policy layer has this id.", { param: "id" })
-    return yield* statesOf(shared([layer], yield* DateTime.now), true)
+    return yield* statesOf(yield* shared([layer], yield* DateTime.now), true)
   })
 
   const sharedOf = ({ id = "", scope }: LimitStateQuery) =>
@@ -105,8 +114,8 @@ const make = Effect.gen(function* () {
     const since = new Date(Meters.windowAt("month", now).startsAt)
     const { next, rows } = yield* keys.page(filter, since, cursor)
     const layers = yield* policies.layersForOwners(rows.map(({ key }) => ownerOf(key)))
-    const ofLayers = cursor === undefined ? shared(yield* sharedOf(query), now) : []
-    const ofKeys = rows.map(({ key, name }) => ({ ...BindingLimits.ofKey(layers, key, now), name }))
+    const ofLayers = cursor === undefined ? yield* shared(yield* sharedOf(query), now) : []
+    const ofKeys = rows.map(({ key, name, owners }) => ({ ...BindingLimits.ofKey(layers, key, now), name, owners }))
     const states = [...(yield* statesOf(ofLayers, scope !== "all")), ...(yield* statesOf(ofKeys, false))].sort(
       byNearness
     )
@@ -125,7 +134,7 @@ const make = Effect.gen(function* () {
     const found = yield* keys.findAll(ids)
     const now = yield* DateTime.now
     const layers = yield* policies.layersForOwners(found.map(({ key }) => ownerOf(key)))
-    const limits = found.map(({ key, name }) => ({ ...BindingLimits.ofKey(layers, key, now), name }))
+    const limits = found.map(({ key, name, owners }) => ({ ...BindingLimits.ofKey(layers, key, now), name, owners }))
     const near = (yield* statesOf(limits, false)).filter(
       ({ share, window }) => window !== "minute" && share !== null && share >= nearShare
     )

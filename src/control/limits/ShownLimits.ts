@@ -5,14 +5,16 @@ import type { CounterReading } from "../../state/limits/CounterReadings.ts"
 import * as Meters from "../../state/limits/Meters.ts"
 import type { LimitState } from "../api/limits/LimitsApi.ts"
 import type { BindingLimits } from "./BindingLimits.ts"
+import type { Owners } from "./LimitedKeys.ts"
 
 export interface NamedLimits extends BindingLimits {
   readonly name: string
+  readonly owners: Owners
 }
 
 /** `restored` is the sum of the usage records, if the counter is lost and the records could be read. */
 export const toLimitState = (
-  { name, raises, within }: NamedLimits,
+  { name, owners, raises, within }: NamedLimits,
   reading: CounterReading,
   restored: number | undefined,
   now: number
@@ -31,6 +33,7 @@ export const toLimitState = (
     scope: scope.owner._tag === "Key" ? "key" : scope.owner.kind,
     scope_id: scope.owner._tag === "Key" ? scope.owner.keyId : scope.owner.scopeId || null,
     scope_name: name,
+    ...owners,
     within,
     state,
     limit: amount(limit),

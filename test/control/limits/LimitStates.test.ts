@@ -126,6 +126,10 @@ Metered.suite("State of limits", (it) => {
           ["rpm_limit", "key", `route:${Proxy.chat}`, 7, at(Metered.meter(ofKey, "rpm_limit"), "used")]
         ]
       )
+      assert.deepStrictEqual(
+        ofKey.map((found) => pick(found, "team_id", "project_name", "owner_email")),
+        ofKey.map(() => ({ team_id: "blue & green", project_name: null, owner_email: null }))
+      )
       const ofTeam = yield* Metered.limitsOf("scope=team&id=blue%20%26%20green&limit=3")
       assert.deepStrictEqual(
         ofTeam.map((found) => [at(found, "meter"), at(found, "scope_name"), at(found, "share")]).slice(0, 2),
@@ -252,6 +256,27 @@ Metered.suite("State of limits", (it) => {
       yield* Deferred.succeed(held, undefined)
       yield* Fiber.join(running)
       assert.deepStrictEqual(yield* tokens, { used: 10, reserved: 0 })
+    })
+  )
+
+  it.effect("a key and its project's layer have the owners of the project, unless the key has its own", () =>
+    Effect.gen(function* () {
+      const project = idOf(
+        yield* ok("POST", `${admin}/projects`, { body: { name: "Owned", owner_email: "p@x.example" } })
+      )
+      yield* ok("POST", `${admin}/policy-layers`, {
+        body: { kind: "project", scope_id: project, shared: { monthly_budget_usd: 9 } }
+      })
+      const of = { owner_type: "project", project_id: project, policy: { daily_budget_usd: 1 } }
+      const theirs = yield* Metered.newKey(of)
+      const own = yield* Metered.newKey({ ...of, owner_email: "k@x.example" })
+      const ownersOf = (id: string) =>
+        Effect.map(Metered.limitsOf(`scope=key&id=${id}`), (limits) =>
+          limits.map((found) => ["scope", "owner_email", "project_name"].map((field) => at(found, field))).sort()
+        )
+      const layer = ["project", "p@x.example", "Owned"]
+      assert.deepStrictEqual(yield* ownersOf(theirs.id), [["key", "p@x.example", "Owned"], layer])
+      assert.deepStrictEqual(yield* ownersOf(own.id), [["key", "k@x.example", "Owned"], layer])
     })
   )
 

@@ -105,6 +105,29 @@ describePortal("Limits", (portal) => {
     assert.strictEqual(await drawer.getByText("$0 left").count(), 0)
   })
 
+  it("of a project are on its page, with a link to all of them, and budgets have their owners", async () => {
+    const { operate } = portal.gateway
+    const project = Object(await operate("POST", "/projects", { name: "Shop", owner_email: "ada@shop.example" }))
+    const shared = { kind: "project", scope_id: project.id, shared: { monthly_budget_usd: 9 } }
+    await operate("POST", "/policy-layers", shared)
+    const policy = { daily_budget_usd: 2 }
+    const key = await createKey(portal.gateway, {
+      name: "till",
+      owner_type: "project",
+      project_id: project.id,
+      policy
+    })
+    await use(portal, key.raw)
+    const { axe, page } = await portal.open(`/projects/${project.id}?tab=limits`)
+    await page.getByRole("meter", { name: "monthly_budget_usd of Shop" }).waitFor()
+    await page.getByRole("meter", { name: "daily_budget_usd of till" }).waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    await page.getByRole("link", { name: "All limits of its keys" }).click()
+    await page.getByRole("link", { name: "Budgets" }).click()
+    const budgets = page.getByRole("table", { name: "Budgets" })
+    await budgets.getByText("ada@shop.example, Shop").first().waitFor()
+  })
+
   it("are reset for a reason", async () => {
     const key = await createKey(portal.gateway, { name: "spent", policy: { max_requests_per_day: 4, rpm_limit: 9 } })
     await use(portal, key.raw)

@@ -20,6 +20,10 @@ export const LimitState = Schema.Struct({
   scope_id: Schema.NullOr(Schema.String),
   /** The name of the key or of the layer, for people. */
   scope_name: Schema.String,
+  /** Whom to ask: the owner of the key, else of its project, or the owner of the project of the layer. */
+  owner_email: Schema.NullOr(Schema.String),
+  project_name: Schema.NullOr(Schema.String),
+  team_id: Schema.NullOr(Schema.String),
   /** The policy layer of a route or model to whose requests alone the limit applies. */
   within: Schema.NullOr(Schema.String),
   /**

@@ -19,6 +19,14 @@ const columns: ReadonlyArray<Column<LimitState>> = [
     cell: ({ scope_name }) => <ForeignText title={scope_name}>{scope_name}</ForeignText>
   },
   { id: "scope", header: "Scope", cell: ({ scope, within }) => (within === null ? scope : `${scope}, for ${within}`) },
+  {
+    id: "owners",
+    header: "Owners",
+    cell: ({ owner_email, project_name, team_id }) => {
+      const owners = [owner_email, project_name, team_id].filter((owner) => owner !== null)
+      return owners.length === 0 ? "–" : <ForeignText>{owners.join(", ")}</ForeignText>
+    }
+  },
   { id: "window", header: "Window", cell: ({ window }) => window },
   {
     id: "spent",

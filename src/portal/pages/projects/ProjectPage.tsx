@@ -17,6 +17,7 @@ import { DeleteProject } from "./DeleteProject.tsx"
 import { EditProject } from "./EditProject.tsx"
 import { ProjectKeys } from "./ProjectKeys.tsx"
 import { ProjectLayer } from "./ProjectLayer.tsx"
+import { ProjectLimits } from "./ProjectLimits.tsx"
 import { ProjectServices } from "./ProjectServices.tsx"
 import { ProjectUsage } from "./ProjectUsage.tsx"
 import { type Project, projectPath } from "./project.ts"
@@ -72,7 +73,12 @@ const ProjectPage = () => {
       <Tabs
         tabs={[
           { value: "keys", label: `Keys (${project.key_count})`, content: () => <ProjectKeys of={project} /> },
-          ...(maySeeUsage ? [{ value: "usage", label: "Usage", content: () => <ProjectUsage of={project} /> }] : []),
+          ...(maySeeUsage
+            ? [
+                { value: "limits", label: "Budgets", content: () => <ProjectLimits of={project} /> },
+                { value: "usage", label: "Usage", content: () => <ProjectUsage of={project} /> }
+              ]
+            : []),
           { value: "services", label: "Services", content: () => <ProjectServices of={project} /> },
           { value: "layers", label: "Policy", content: () => <ProjectLayer of={project} /> },
           ...(maySeeAudit
