@@ -10,8 +10,9 @@ import { countText, durationText, percentText } from "../../../shared/words/form
 import styles from "./Breakdown.module.css"
 import { groupOf, isUnlabelled } from "./groups.ts"
 import type { Summary } from "./measures.ts"
+import { splitOf } from "./parts.ts"
 
-/** One group of the table: everything that is summed up of it, its models, and ways to look further. */
+/** One group of the table: everything that is summed up of it, its parts by the chosen split, and ways to look further. */
 export const GroupDetail = ({ name }: { readonly name: string }) => {
   const { text } = useTextSearch()
   const { range } = useRange()
@@ -21,11 +22,9 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
   const times = { from: range.from.toISOString(), to: range.to.toISOString() }
   const query = { ...filters, ...times, [group.filter]: name }
   const sum = useApi("/admin-ui/admin/usage/summary", { query }, { enabled: canFilter })
-  const models = useApi(
-    "/admin-ui/admin/usage/by-model",
-    { query: { ...query, sort_by: "cost" } },
-    { enabled: canFilter }
-  )
+  const split = splitOf(text("split"))?.group
+  const part = split === undefined || split.name === group.name ? groupOf("model") : split
+  const parts = useApi(part.path, { query: { ...query, sort_by: "cost" } }, { enabled: canFilter })
   if (!canFilter)
     return (
       <p>These are the requests without a label of this kind. They cannot be told apart from the others by a filter.</p>
@@ -46,11 +45,11 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
       <Panel title="Sums" query={sum} height={300}>
         {sum.data !== undefined && <Sums sum={sum.data} unpriced={sum.data.unpriced_models} />}
       </Panel>
-      <Panel title="Its models" query={models} height={90}>
+      <Panel title={`By ${part.label.toLowerCase()}`} query={parts} height={90}>
         <Facts
-          facts={(models.data ?? []).map(({ name: model, summary }) => [
-            model,
-            <span key={model}>
+          facts={(parts.data ?? []).map(({ display_name, name, summary }) => [
+            display_name,
+            <span key={name}>
               <Money usd={summary.estimated_cost_usd} /> · <Count of={summary.request_count} /> requests ·{" "}
               <Count of={summary.total_tokens} short /> tokens
             </span>

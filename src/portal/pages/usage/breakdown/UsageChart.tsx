@@ -7,34 +7,34 @@ import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
 import { type Bucket, bucketMsOf, filled } from "../../../shared/usage/buckets.ts"
-import { type BreakdownData, valueOf } from "./useBreakdown.ts"
-
-/** As many as colours tell apart. All others are one. */
-const mostSeries = 7
-const othersKey = "\u0000others"
+import { valueOf } from "./measures.ts"
+import { drawParts, largestParts, mostParts } from "./parts.ts"
+import type { BreakdownData } from "./useBreakdown.ts"
 
 /** The measure over time, split by the group; or of both ranges, one line each. */
 export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
   const { change, text } = useTextSearch()
   const { setRange } = useRange()
   const isCompared = text("compare") !== undefined
-  const { group, interval, measure, series } = data
+  const { group, interval, measure, parts, series, split } = data
   const bucketMs = bucketMsOf(interval)
-  const split = useSplit(data)
+  const drawn = useSplit(data)
   const compared = useCompared(data, isCompared)
   const kind = measure.adds && !isCompared ? (text("kind") === "area" ? "area" : "bars") : "lines"
-  const shown = isCompared ? compared : split
+  const shown = isCompared ? compared : drawn
   return (
     <Panel
       title={`${measure.label} over time`}
       note={
         isCompared
           ? "both ranges, from their beginnings"
-          : group.split === undefined
-            ? "in all"
-            : `by ${group.label.toLowerCase()}`
+          : split !== undefined
+            ? `by ${split.label.toLowerCase()}`
+            : group.split === undefined
+              ? "in all"
+              : `by ${group.label.toLowerCase()}`
       }
-      query={series}
+      query={split === undefined || isCompared ? series : parts}
       height={270}
       actions={
         measure.adds &&
@@ -70,30 +70,19 @@ interface Drawn {
   readonly points: ReadonlyArray<TimePoint>
 }
 
-const useSplit = ({ group, interval, list, measure, range, series }: BreakdownData): Drawn =>
+const useSplit = ({ group, interval, list, measure, parts, range, series, split }: BreakdownData): Drawn =>
   useMemo(() => {
-    if (group.split === undefined) {
-      return {
-        series: [{ key: "all", label: measure.label }],
-        points: filled(range, interval, series.data ?? [], (buckets) => ({ all: valueOf(measure, buckets) }))
-      }
+    const of = { range, interval, measure }
+    if (split !== undefined) {
+      const buckets = parts.data ?? []
+      return drawParts(buckets, largestParts(buckets, measure), of)
     }
-    const top = list.slice(0, mostSeries)
-    const names = new Set(top.map(({ name }) => name))
-    const points = filled(range, interval, series.data ?? [], (buckets) => {
-      const byKey = Map.groupBy(buckets, ({ name }) => (name !== undefined && names.has(name) ? name : othersKey))
-      const keys = [...names, ...(byKey.has(othersKey) ? [othersKey] : [])]
-      return Object.fromEntries(keys.map((key) => [key, valueOf(measure, byKey.get(key) ?? [])]))
-    })
-    const hasOthers = points.some(({ values }) => (values[othersKey] ?? 0) > 0)
+    if (group.split !== undefined) return drawParts(series.data ?? [], list.slice(0, mostParts), of)
     return {
-      points,
-      series: [
-        ...top.map(({ label, name }) => ({ key: name, label })),
-        ...(hasOthers ? [{ key: othersKey, label: "all others", color: "var(--idle)" }] : [])
-      ]
+      series: [{ key: "all", label: measure.label }],
+      points: filled(range, interval, series.data ?? [], (buckets) => ({ all: valueOf(measure, buckets) }))
     }
-  }, [group, interval, list, measure, range, series.data])
+  }, [group, interval, list, measure, range, series.data, parts.data, split])
 
 /** The two ranges may differ in length, so both begin at the left. */
 const useCompared = ({ filters, interval, measure, other, range }: BreakdownData, enabled: boolean): Drawn => {

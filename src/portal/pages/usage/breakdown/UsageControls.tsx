@@ -10,10 +10,11 @@ import styles from "./Breakdown.module.css"
 import { comparisons } from "./compared.ts"
 import { groups } from "./groups.ts"
 import { measures } from "./measures.ts"
+import { splits } from "./parts.ts"
 import type { BreakdownData } from "./useBreakdown.ts"
 
 /** What is shown: by which group, which measure, and compared with what. */
-export const UsageControls = ({ data: { group, measure, other } }: { readonly data: BreakdownData }) => {
+export const UsageControls = ({ data: { group, measure, other, split } }: { readonly data: BreakdownData }) => {
   const { change, text } = useTextSearch()
   const [isOpen, setOpen] = useState(false)
   const utc = useUtc()
@@ -27,6 +28,15 @@ export const UsageControls = ({ data: { group, measure, other } }: { readonly da
         allowDeselect={false}
         onChange={(value) => change({ group: value ?? undefined })}
         w={160}
+      />
+      <Select
+        label="Split the chart by"
+        placeholder={group.split === undefined ? "nothing" : group.label}
+        data={splits.filter(({ name }) => name !== group.split).map(({ label, name }) => ({ value: name, label }))}
+        value={split?.name ?? null}
+        clearable
+        onChange={(value) => change({ split: value ?? undefined })}
+        w={180}
       />
       <Select
         label="Measure"

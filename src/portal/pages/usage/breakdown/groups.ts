@@ -1,7 +1,7 @@
 import type { PathOf, QueryOf } from "../../../api/Endpoints.ts"
 import type { FilterName } from "../../../shared/usage/fields.ts"
 
-type SplitName = NonNullable<QueryOf<"GET", "/admin-ui/admin/usage/timeseries">["split"]>
+export type SplitName = Extract<QueryOf<"GET", "/admin-ui/admin/usage/timeseries">["split"], string>
 type BreakdownPath = Extract<PathOf<"GET">, `/admin-ui/admin/usage/by-${string}`>
 
 export interface Group {

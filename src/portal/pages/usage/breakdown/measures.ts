@@ -1,4 +1,5 @@
 import type { QueryOf, ResponseOf } from "../../../api/Endpoints.ts"
+import type { Bucket } from "../../../shared/usage/buckets.ts"
 import { countText, durationText, moneyText, shortCountText } from "../../../shared/words/format.ts"
 
 export type Summary = ResponseOf<"GET", "/admin-ui/admin/usage/by-key">[number]["summary"]
@@ -22,6 +23,13 @@ export const combined = (measure: Measure, summaries: ReadonlyArray<Summary>): n
   const requests = summaries.reduce((total, { request_count }) => total + request_count, 0)
   return requests === 0 ? null : sum / requests
 }
+
+/** Of the buckets of one time. An average without requests is not zero, but nothing. */
+export const valueOf = (measure: Measure, buckets: ReadonlyArray<Bucket>): number | null =>
+  combined(
+    measure,
+    buckets.map(({ summary }) => summary)
+  )
 
 const shortly = (count: number): string => (count < 10_000 ? countText(count) : shortCountText(count))
 

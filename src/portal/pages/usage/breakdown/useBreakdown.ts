@@ -2,16 +2,19 @@ import { useMemo } from "react"
 import { useRange } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
 import { useApi } from "../../../api/queries.ts"
-import { type Bucket, filled, type Interval } from "../../../shared/usage/buckets.ts"
+import { filled, type Interval } from "../../../shared/usage/buckets.ts"
 import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
 import { comparedRange } from "./compared.ts"
 import { groupOf } from "./groups.ts"
-import { combined, type Measure, measureOf, type Summary } from "./measures.ts"
+import { measureOf, type Summary, valueOf } from "./measures.ts"
+import { splitOf } from "./parts.ts"
 
 const hourMs = 3_600_000
 const mostRows = 100
 const mostBefore = 500
 const mostBuckets = 3_000
+/** Beyond these, the chart has no colours, and a month of hours would not fit into an answer. */
+const mostSplit = 50
 
 /** So that each of a hundred groups has a line of its own in one answer. */
 const intervalOf = (from: Date, to: Date): Interval => {
@@ -43,6 +46,9 @@ export const useBreakdown = () => {
   const filters = useUsageFilter()
   const group = groupOf(text("group"))
   const measure = measureOf(text("measure"))
+  const chosen = splitOf(text("split"))
+  // the series of the group are read anyway
+  const split = chosen?.name === group.split ? undefined : chosen
   const other = comparedRange(range, text("compare"))
   const interval = intervalOf(range.from, range.to)
   const now = { ...filters, ...timesOf(range) }
@@ -60,6 +66,12 @@ export const useBreakdown = () => {
       timeseries_limit: mostBuckets
     }
   })
+
+  const parts = useApi(
+    "/admin-ui/admin/usage/timeseries",
+    { query: { ...now, interval, split: split?.name, split_limit: mostSplit, timeseries_limit: mostBuckets } },
+    { enabled: split !== undefined }
+  )
 
   const list = useMemo(() => {
     const before = new Map((rowsBefore.data ?? []).map(({ name, summary }) => [name, summary]))
@@ -85,14 +97,7 @@ export const useBreakdown = () => {
       .sort((a, b) => measure.of(b.summary) - measure.of(a.summary))
   }, [rows.data, rowsBefore.data, series.data, range, interval, group, measure])
 
-  return { range, other, group, measure, interval, filters, rows, list, total, totalBefore, series }
+  return { range, other, group, measure, interval, filters, rows, list, total, totalBefore, series, split, parts }
 }
 
 export type BreakdownData = ReturnType<typeof useBreakdown>
-
-/** Of the buckets of one time. An average without requests is not zero, but nothing. */
-export const valueOf = (measure: Measure, buckets: ReadonlyArray<Bucket>): number | null =>
-  combined(
-    measure,
-    buckets.map(({ summary }) => summary)
-  )
