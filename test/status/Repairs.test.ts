@@ -193,11 +193,34 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
         [{ rate: 0 }, "plan.rate"],
         [{ stop_after: 0.5 }, "plan.stop_after"],
         [{ wait_seconds: null }, "plan.wait_seconds"],
+        [{ begin_at: "2026-01-31" }, "plan.begin_at"],
+        [{ begin_at: null }, "plan.begin_at"],
         [{ speed: 1 }, "plan.speed"]
       ] as const) {
         const { body, status } = yield* post("/dlq/replays", { ids, plan: wrong })
         assert.deepStrictEqual([status, body.detail[0].loc], [422, ["body", field]])
       }
+    })
+  )
+
+  live("a staged replay begins at its time; before, it can be cancelled", () =>
+    Effect.gen(function* () {
+      const { fail, get, handled, mends, post } = yield* world
+      const ids = yield* Effect.forEach(["t1", "t2"], (task) => fail(task))
+      for (const task of ["t1", "t2"]) mends.add(task)
+      const later = (ms: number) => new Date(Date.now() + ms).toISOString()
+      const { body: never } = yield* post("/dlq/replays", { ids, plan: { begin_at: later(90 * 86_400_000) } })
+      const begin_at = later(1_500)
+      const { body: job } = yield* post("/dlq/replays", { ids: ids.slice(0, 1), plan: { begin_at } })
+      assert.deepStrictEqual([job.state, steps({ body: job })], ["running", ["1 not_begun 0 0 0 0"]])
+      assert.strictEqual(job.plan.begin_at, begin_at)
+      const { body } = yield* eventually(get(`/dlq/replays/${job.replay_id}`), ({ body }) => body.state === "finished")
+      assert.deepStrictEqual([handled, steps({ body })], [["t1"], ["1 handled 1 1 0 0"]])
+      assert.strictEqual(body.steps[0].began_at, begin_at)
+      assert.isAtLeast(Date.parse(body.steps[0].published_at), Date.parse(begin_at))
+      const path = `/dlq/replays/${never.replay_id}`
+      assert.deepStrictEqual(steps(yield* get(path)), ["1 not_begun 0 0 0 0", "1 not_begun 0 0 0 0"])
+      assert.strictEqual((yield* post(`${path}/cancel`)).body.state, "cancelled")
     })
   )
 

@@ -91,6 +91,7 @@ const planOf = (given: unknown): Decoded<ReplayPlan.ReplayPlan> => {
   const steps: unknown =
     Array.isArray(plan.steps) && plan.steps.at(-1) === "rest" ? plan.steps.slice(0, -1) : plan.steps
   const { rate, stop_after, wait_seconds } = plan
+  const begin_at = given["begin_at"]
   const isCount = (value: unknown, most: number): value is number =>
     typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most
   const isRate = (value: unknown): value is number => typeof value === "number" && value >= 0.01 && value <= maxRate
@@ -98,8 +99,10 @@ const planOf = (given: unknown): Decoded<ReplayPlan.ReplayPlan> => {
     Array.isArray(value) && value.length <= ReplayPlan.maxSteps && value.every((size) => isCount(size, maxStepSize))
   const problems = [
     ...Object.keys(given)
-      .filter((name) => !Object.hasOwn(ReplayPlan.defaults, name))
-      .map((name) => problem("body", `plan.${name}`, "is unknown: use steps, rate, stop_after or wait_seconds")),
+      .filter((name) => name !== "begin_at" && !Object.hasOwn(ReplayPlan.defaults, name))
+      .map((name) =>
+        problem("body", `plan.${name}`, "is unknown: use steps, rate, stop_after, wait_seconds or begin_at")
+      ),
     ...(areSteps(steps) ? [] : [problem("body", "plan.steps", stepsExpected)]),
     ...(rate === null || isRate(rate)
       ? []
@@ -109,11 +112,18 @@ const planOf = (given: unknown): Decoded<ReplayPlan.ReplayPlan> => {
       : [problem("body", "plan.stop_after", `must be an integer from 1 to ${maxStepSize}, or null`)]),
     ...(isCount(wait_seconds, maxWait)
       ? []
-      : [problem("body", "plan.wait_seconds", `must be an integer from 1 to ${maxWait}`)])
+      : [problem("body", "plan.wait_seconds", `must be an integer from 1 to ${maxWait}`)]),
+    ...(begin_at === undefined || isTime(begin_at) ? [] : [problem("body", "plan.begin_at", timeExpected)])
   ]
   if (problems.length > 0 || !areSteps(steps)) return Result.fail(problems)
-  return Result.succeed({ steps, rate, stop_after, wait_seconds })
+  return Result.succeed({ steps, rate, stop_after, wait_seconds, ...(isTime(begin_at) && { begin_at }) })
 }
+
+const isTime = (value: unknown): value is string =>
+  typeof value === "string" &&
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(value) &&
+  !Number.isNaN(Date.parse(value))
+const timeExpected = "must be a date and time with its offset, such as 2026-01-31T04:00:00Z"
 
 const maxStepSize = 100_000
 const maxRate = 10_000

@@ -105,6 +105,8 @@ export class ReplayJobs extends Context.Service<
         /** The step of the job, and its records per second. `undefined` without a plan. */
         readonly step: number | undefined
         readonly rate: number | undefined
+        /** In milliseconds since 1970. `undefined` if the job may begin at once. */
+        readonly beginsAt: number | undefined
       },
       RedisError
     >
@@ -238,14 +240,18 @@ const make = Effect.fnUntraced(function* (options: Options) {
         yield* redis.command("HMGET", jobKey(id), ...names)
       )
       const from = Number(position)
-      const rate = typeof plan === "string" ? (ReplayPlan.planOf({ plan })?.rate ?? undefined) : undefined
+      const { begin_at, rate: planned = null } =
+        (typeof plan === "string" ? ReplayPlan.planOf({ plan }) : undefined) ?? {}
+      const rate = planned ?? undefined
+      const beginsAt = begin_at === undefined ? undefined : Date.parse(begin_at)
       const most = typeof step === "string" ? Math.min(batchOf(count, rate), Number(end) - from) : count
       const ids =
         most > 0 && pausedAt === null
           ? texts(yield* redis.command("LRANGE", `${jobKey(id)}:ids`, from, from + most - 1))
           : []
       const state = typeof filter === "string" && filter !== "" ? stateOf(decodeFilter(filter)) : undefined
-      return { position: from, force: force === "1", state, ids, rate, step: step === null ? undefined : Number(step) }
+      const current = step === null ? undefined : Number(step)
+      return { position: from, force: force === "1", state, ids, rate, step: current, beginsAt }
     }),
     nextStep: Effect.fnUntraced(function* (id, worker) {
       const millis = yield* Clock.currentTimeMillis

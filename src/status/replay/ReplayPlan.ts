@@ -9,7 +9,9 @@ export const ReplayPlan = Schema.Struct({
   /** The job is paused after so many failures with the same exception. `null`: never. */
   stop_after: Schema.NullOr(Schema.Int),
   /** The next step begins after this time also if the outcome of some records is not known. */
-  wait_seconds: Schema.Int
+  wait_seconds: Schema.Int,
+  /** The first step begins at this time, or at once. */
+  begin_at: Schema.optionalKey(Schema.String)
 })
 export type ReplayPlan = typeof ReplayPlan.Type
 
@@ -65,7 +67,7 @@ export const fieldsOf = (plan: ReplayPlan, total: number, at: string): Readonly<
     step: 1,
     step_end: ends[0] ?? 0,
     wait_ms: plan.wait_seconds * 1_000,
-    "s1:began_at": at,
+    "s1:began_at": plan.begin_at !== undefined && Date.parse(plan.begin_at) > Date.parse(at) ? plan.begin_at : at,
     ...(plan.stop_after !== null && { stop_after: plan.stop_after })
   }
 }
@@ -108,9 +110,13 @@ const verdictOf = (
   step: number,
   { failed_again, open }: Pick<ReplayStep, "failed_again" | "open">
 ): StepVerdict => {
-  if (step > Number(job["step"])) return "not_begun"
+  if (step > Number(job["step"]) || isEarly(job)) return "not_begun"
   if (job[`s${step}:published_at`] === undefined) return "publishing"
   const isCurrent = step === Number(job["step"]) && job["state"] === "running"
   if (open > 0) return isCurrent ? "following" : "open"
   return failed_again > 0 ? "failed_again" : "handled"
 }
+
+/** Before its time, nothing changes a job that waits for it. */
+const isEarly = (job: JobHash): boolean =>
+  job["position"] === "0" && Date.parse(job["updated_at"] ?? "") < Date.parse(job["s1:began_at"] ?? "")

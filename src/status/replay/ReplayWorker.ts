@@ -74,6 +74,9 @@ const settingsErrorOf = (options: Options): SettingsError | undefined => {
   return issues.mistakes.length > 0 ? SettingsError.of("ReplayWorker", issues.mistakes) : undefined
 }
 
+/** A timer of Node takes 24 days at most. */
+const longestSleepMs = 3_600_000
+
 /**
  * Processes a job until it ends, or until its plan has to wait. Does nothing if another worker has the lease of the job.
  */
@@ -93,7 +96,11 @@ export const work = Effect.fnUntraced(function* (
   let batch: Batch | undefined
   const batches = Effect.gen(function* () {
     const startedAt = yield* Clock.currentTimeMillis
-    const { force, ids, position, rate = perSecond, state, step } = yield* jobs.next(id, window)
+    const { beginsAt = startedAt, force, ids, position, rate = perSecond, state, step } = yield* jobs.next(id, window)
+    if (beginsAt > startedAt) {
+      yield* Effect.sleep(Math.min(beginsAt - startedAt, longestSleepMs))
+      return "running"
+    }
     if (step !== undefined && ids.length === 0) {
       return (yield* jobs.nextStep(id, worker)) === "begun" ? "running" : "over"
     }

@@ -85,14 +85,15 @@ describe("an edit", () => {
 
 describe("a plan", () => {
   it("leaves to the server what is empty, and what is no number", () => {
-    assert.deepStrictEqual(planBody({ steps: "1 · 10, 50 all", rate: "2.5", stop: "never", wait: "" }), {
+    assert.deepStrictEqual(planBody({ steps: "1 · 10, 50 all", rate: "2.5", stop: "never", wait: "", begin: "" }), {
       steps: [1, 10, 50],
       rate: 2.5,
       stop_after: null
     })
-    assert.deepStrictEqual(planBody({ steps: "", rate: "fast", stop: "", wait: "60" }), {
+    assert.deepStrictEqual(planBody({ steps: "", rate: "fast", stop: "", wait: "60", begin: "2026-01-31T04:00" }), {
       rate: "fast",
-      wait_seconds: 60
+      wait_seconds: 60,
+      begin_at: new Date(2026, 0, 31, 4).toISOString()
     })
   })
 })

@@ -31,7 +31,8 @@ export const ReplayPlanDialog = ({ children, force = false, onClose, selection }
     steps: typed.steps ?? [...(defaults?.steps ?? []), "all"].join(" · "),
     rate: typed.rate ?? String(defaults?.rate ?? ""),
     stop: typed.stop ?? (defaults === undefined ? "" : String(defaults.stop_after ?? "never")),
-    wait: typed.wait ?? String(defaults?.wait_seconds ?? "")
+    wait: typed.wait ?? String(defaults?.wait_seconds ?? ""),
+    begin: typed.begin ?? ""
   }
   const problemOf = (name: string) => start.error?.fields.find(({ field }) => field === `plan.${name}`)?.message
   const isAtFields = start.error?.fields.some(({ field }) => field.startsWith("plan.")) === true
@@ -81,6 +82,14 @@ export const ReplayPlanDialog = ({ children, force = false, onClose, selection }
           {field("stop", "stop_after", "Stop after", "Failures of one kind; or: never.")}
           {field("wait", "wait_seconds", "Wait", "Seconds for a step's outcomes.")}
         </SimpleGrid>
+        <TextInput
+          type="datetime-local"
+          label="Begin at"
+          description="Empty: at once. The letters are those that match now."
+          value={plan.begin}
+          error={problemOf("begin_at")}
+          onChange={({ currentTarget }) => setTyped({ ...typed, begin: currentTarget.value })}
+        />
       </Stack>
     </ChangeDialog>
   )

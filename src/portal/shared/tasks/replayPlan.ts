@@ -4,10 +4,12 @@ export interface PlanTexts {
   readonly rate: string
   readonly stop: string
   readonly wait: string
+  /** As the browser writes a date and time in its own zone. */
+  readonly begin: string
 }
 
 /** The members of the plan as the API takes them. A text that is no number goes as it is: the server says what is wrong. */
-export const planBody = ({ rate, steps, stop, wait }: PlanTexts): Readonly<Record<string, unknown>> => ({
+export const planBody = ({ begin, rate, steps, stop, wait }: PlanTexts): Readonly<Record<string, unknown>> => ({
   ...(steps.trim() !== "" && {
     steps: steps
       .split(/[\s,·]+/)
@@ -16,7 +18,8 @@ export const planBody = ({ rate, steps, stop, wait }: PlanTexts): Readonly<Recor
   }),
   ...(rate.trim() !== "" && { rate: numberOr(rate) }),
   ...(stop.trim() !== "" && { stop_after: stop.trim() === "never" ? null : numberOr(stop) }),
-  ...(wait.trim() !== "" && { wait_seconds: numberOr(wait) })
+  ...(wait.trim() !== "" && { wait_seconds: numberOr(wait) }),
+  ...(begin !== "" && { begin_at: new Date(begin).toISOString() })
 })
 
 const numberOr = (text: string): number | string => {

@@ -62,6 +62,11 @@ const ReplayPage = () => {
           <StatusWord meaning="waiting">waiting</StatusWord> <ForeignText>{job.waiting}</ForeignText>
         </p>
       )}
+      {job?.plan?.begin_at !== undefined && job.state === "running" && isEarly(job) && (
+        <p className={styles.paused}>
+          <StatusWord meaning="waiting">waiting</StatusWord> It begins <When at={job.plan.begin_at} />.
+        </p>
+      )}
       <Tiles>
         <Tile
           label="Letters"
@@ -101,6 +106,7 @@ const ReplayPage = () => {
                   job.plan.stop_after === null ? "never" : `${job.plan.stop_after} failures with the same exception`
                 ],
                 ["Wait for outcomes", durationText(job.plan.wait_seconds * 1_000)],
+                ["Begins", job.plan.begin_at === undefined ? null : <When key="begins" at={job.plan.begin_at} />],
                 ["Started", <When key="started" at={job.started_at} />],
                 ["Latest", <When key="updated" at={job.updated_at} />]
               ]}
@@ -117,6 +123,8 @@ const ReplayPage = () => {
     </>
   )
 }
+
+const isEarly = ({ steps }: ReplayJobDetail): boolean => steps?.[0]?.verdict === "not_begun"
 
 const notPublished = ({ failed, skipped, unknown }: ReplayJobDetail): string =>
   `${skipped} skipped, ${failed} failed, ${unknown} unknown`
