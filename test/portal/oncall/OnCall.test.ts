@@ -111,6 +111,35 @@ describePortal(
       await page.getByRole("button", { name: "Replay", exact: true }).waitFor()
     })
 
+    it("open and close the parts of what a task was given", async () => {
+      await allAreDead(portal)
+      const { axe, page } = await portal.open("/tasks/refused-2?tab=data")
+      const input = page.getByRole("figure", { name: "Message" })
+      await input.getByText("refused-2@example.org").waitFor()
+      assert.deepStrictEqual(await axe(), [])
+      await input.getByRole("button", { name: "payload, 3 fields" }).press("Enter")
+      assert.strictEqual(await input.getByText("refused-2@example.org").count(), 0)
+      await input.getByRole("button", { name: "payload, 3 fields" }).press("Enter")
+      await input.getByText("refused-2@example.org").waitFor()
+    })
+
+    it("plan a replay for later, and stop it before it begins", async () => {
+      await allAreDead(portal)
+      const { page } = await portal.open("/dead-letters")
+      await page.getByRole("link", { name: "PermanentFailure" }).click()
+      await page.getByRole("button", { name: "Replay in steps" }).click()
+      const dialog = page.getByRole("dialog", { name: "Replay in steps" })
+      await eventuallyTrue(async () => /^1 · 10/.test(await dialog.getByLabel("Steps").inputValue()))
+      await dialog.getByLabel("Begin at").fill("2100-01-31T04:00")
+      await dialog.getByRole("button", { name: "Start the replay" }).click()
+      await page.getByText(/^waiting It begins/).waitFor()
+      const steps = page.getByRole("list", { name: "Steps" }).getByRole("listitem")
+      assert.include(await steps.nth(0).innerText(), "not begun")
+      await page.getByRole("button", { name: "Stop for good" }).click()
+      await page.getByRole("button", { name: "Stop it" }).click()
+      await page.getByText(/^The replay is cancelled/).waitFor()
+    })
+
     it("are shown stored names as text", async () => {
       await allAreDead(portal)
       const { page } = await portal.open(`/tasks/${encodeURIComponent(hostile)}`)

@@ -5,8 +5,8 @@ import { taskPath } from "../../../api/tasks.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { JsonTree } from "../../../shared/tasks/JsonTree.tsx"
 import { bytesText } from "../../../shared/words/format.ts"
-import { JsonView } from "../../../shared/words/JsonView.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "./Task.module.css"
 import type { TaskData } from "./useTask.ts"
@@ -43,7 +43,7 @@ export const InputOutput = ({ task: { history, letters } }: { readonly task: Tas
               <p className={styles.caption}>
                 <ForeignText>{status}</ForeignText>, <When at={timestamp} />, {sizeOf(result)}
               </p>
-              <JsonView value={result} label={`Result of ${status}`} />
+              <JsonTree value={result} label={`Result of ${status}`} />
             </section>
           ))}
         </div>
@@ -72,7 +72,7 @@ const Input = ({ dlqId }: { readonly dlqId: string }) => {
       query={letter}
       height={160}
     >
-      {data !== undefined && <JsonView value={data.body} label="Message" />}
+      {data !== undefined && <JsonTree value={data.body} label="Message" />}
     </Panel>
   )
 }
