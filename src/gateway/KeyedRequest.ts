@@ -9,6 +9,7 @@ import type { CreationRequest } from "../policy/routes/UpstreamObjects.ts"
 import type { BodyLease } from "../services/BodyLeases.ts"
 import * as LogThrottle from "../services/LogThrottle.ts"
 import { Upstream } from "../services/Upstream.ts"
+import * as LimitDenial from "../state/limits/LimitDenial.ts"
 import type * as Meters from "../state/limits/Meters.ts"
 import type { DenialRecord } from "../state/UsageRecord.ts"
 import type * as BufferedResponse from "./forward/BufferedResponse.ts"
@@ -304,7 +305,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     this.readings = [reading]
     this.refuse(
       MeterRefusal.refusal(meter, used, wanted, this.services.now(), this.outputTokensThatFit(meter)),
-      DenialRecords.ofLimit(meter, this.effective)
+      LimitDenial.of(reading, wanted, this.effective)
     )
   }
 

@@ -28,6 +28,15 @@ export type UsageSource = "reported" | "estimated" | "status_only"
 export interface DenialRecord {
   readonly check: string
   readonly layer?: string
+  /** Only if a counter refused the request. */
+  readonly amounts?: DeniedAmounts
+}
+
+/** Why a request did not fit a limit, in requests, tokens or nano-dollars. `used` includes what was reserved. */
+export interface DeniedAmounts {
+  readonly wanted: number
+  readonly used: number
+  readonly limit: number
 }
 
 type Maybe<A> = A | null | undefined

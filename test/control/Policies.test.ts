@@ -369,7 +369,8 @@ suite("Policy simulation", (it) => {
           error_code: "policy_denied",
           message: `This key's policies do not allow the requested model "large" (allowed: small).`,
           check: "model",
-          layers: [`project:${project_id}`]
+          layers: [`project:${project_id}`],
+          limits_checked: false
         }
       })
       assert.deepStrictEqual(decisionOf(yield* simulate({ ...request, body: { model: "small" } })), [true, null])

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Schema } from "effect"
 import fc from "fast-check"
+import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { RequestId } from "../../src/control/api/schema/Errors.ts"
 import { Operator } from "../../src/control/api/schema/Security.ts"
 import { Audit } from "../../src/control/audit/Audit.ts"
@@ -152,6 +153,7 @@ const ask = Effect.fnUntraced(function* (
 
 const simulator = PolicySimulator.layer.pipe(
   Layer.provide([Audit.layer, Vault.layer(Option.none()), Layer.succeed(GatewaySettings, Proxy.settings)]),
+  Layer.provide(RedisMemory.layer({ prefix: "agreement:" })),
   Layer.provideMerge(Proxy.database)
 )
 

@@ -17,6 +17,7 @@ const clean = Effect.flatMap(Database, ({ sql }) =>
 
 /** A request without a price costs a cent. */
 const cent = 0.01
+const nanos = 10_000_000
 
 /** The policy of a key, as an operator changes it. */
 const setPolicy = (key: Proxy.IssuedKey, policy: object) =>
@@ -121,8 +122,31 @@ layer(Proxy.database)("ProxyApp, budgets that change", (it) => {
       const records = yield* gateway.records
       assert.deepStrictEqual(
         records.map(({ denial }) => denial),
-        [null, { check: "daily_budget_usd", layer: "key" }, null, { check: "rpm_limit", layer: "team:red" }]
+        [
+          null,
+          { check: "daily_budget_usd", layer: "key", amounts: { wanted: nanos, used: nanos, limit: nanos } },
+          null,
+          { check: "rpm_limit", layer: "team:red", amounts: { wanted: 1, used: 1, limit: 1 } }
+        ]
       )
+    })
+  )
+
+  it.effect("a limit that an exception raised is that of the policy below it, with what did not fit", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const gateway = yield* Proxy.make({ configured: clean })
+      const key = yield* Proxy.issueKey({ daily_budget_usd: cent })
+      yield* sql`INSERT INTO limit_raises (key_id, limits, until, reason)
+        VALUES (${key.id}, ${JSON.stringify({ daily_budget_usd: 2.5 * cent })}::jsonb, '2030-01-01', 'a demo')`
+      const ask = gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model: "small" } })
+      const statuses = [(yield* ask).status, (yield* ask).status, (yield* ask).status]
+      assert.deepStrictEqual(statuses, [200, 200, 402])
+      assert.deepStrictEqual((yield* gateway.records)[2]?.denial, {
+        check: "daily_budget_usd",
+        layer: "key",
+        amounts: { wanted: nanos, used: 2 * nanos, limit: 2.5 * nanos }
+      })
     })
   )
 
@@ -151,7 +175,11 @@ layer(Proxy.database)("ProxyApp, budgets that change", (it) => {
       assert.strictEqual(wires[0]?.header("x-ratelimit-remaining-requests"), "99")
       assert.deepInclude((yield* gateway.records)[3], {
         error_code: "budget_exceeded",
-        denial: { check: "shared_daily_budget_usd", layer: "team:blue & green" }
+        denial: {
+          check: "shared_daily_budget_usd",
+          layer: "team:blue & green",
+          amounts: { wanted: nanos, used: 3 * nanos, limit: 3 * nanos }
+        }
       })
       assert.strictEqual((yield* ask(stranger)).status, 200)
       // what one of them spent alone is restored as what the team spent

@@ -25,6 +25,7 @@ import { sentenceOf } from "../policies/RefusalSentences.ts"
 import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import { Usage } from "../usage/Usage.ts"
 import { UsageEvents } from "../usage/UsageEvents.ts"
+import { StoredDenial } from "../policies/StoredDenial.ts"
 import { UsageSeries } from "../usage/UsageSeries.ts"
 
 type Failure = StoreFailure | Refused<"not_found">
@@ -124,10 +125,13 @@ const make = Effect.gen(function* () {
     }
   }).pipe(toStoreFailures, Effect.withSpan("HeldKeys.models"))
 
-  const checksOf = (keyId: string, rows: ReadonlyArray<{ readonly id: string; readonly created_at: DateTime.Utc }>) => {
+  const denialsOf = (
+    keyId: string,
+    rows: ReadonlyArray<{ readonly id: string; readonly created_at: DateTime.Utc }>
+  ) => {
     const times = rows.map(({ created_at }) => DateTime.toEpochMillis(created_at))
     // The bounds choose the partitions. Stored times have microseconds.
-    return checkRows.all(sql`SELECT id::text AS id, denial->>'check' AS check FROM usage_events
+    return denialRows.all(sql`SELECT id::text AS id, denial FROM usage_events
       WHERE key_id = ${keyId} AND id = ANY(${rows.map(({ id }) => id)}::uuid[])
         AND created_at BETWEEN ${new Date(Math.min(...times))} AND ${new Date(Math.max(...times) + 1)}`)
   }
@@ -136,15 +140,16 @@ const make = Effect.gen(function* () {
     const { keyId } = yield* KeyHolder
     const page = yield* oneAtATime(keyId, events.page({ ...query, key_id: keyId }).pipe(asCaller(keyId)))
     const failed = page.rows.filter(({ status }) => status === "failure")
-    const checks = failed.length === 0 ? [] : yield* toStoreFailures(checksOf(keyId, failed))
-    const checkOf = new Map(checks.map(({ check, id }) => [id, check]))
+    const denials = failed.length === 0 ? [] : yield* toStoreFailures(denialsOf(keyId, failed))
+    const denialOf = new Map(denials.map(({ denial, id }) => [id, denial]))
     return {
       rows: page.rows.map((event) => ({
         ...event,
         refusal: sentenceOf({
           statusCode: event.status_code,
           errorCode: event.error_code,
-          check: checkOf.get(event.id) ?? null
+          check: denialOf.get(event.id)?.check ?? null,
+          amounts: denialOf.get(event.id)?.amounts
         })
       })),
       next_cursor: page.next_cursor
@@ -186,4 +191,4 @@ const busy = ({ whose }: ConcurrencyLimit.ConcurrencyLimitReached): Refused<"sto
 const goneKey = new ControlError("not_found", "The key does not exist any more.")
 const projectRows = computedRows(Schema.Struct({ name: Schema.String }))
 const priceRows = computedRows(Schema.Struct({ model: Schema.String, input: Count, output: Count }))
-const checkRows = computedRows(Schema.Struct({ id: Schema.String, check: Schema.NullOr(Schema.String) }))
+const denialRows = computedRows(Schema.Struct({ id: Schema.String, denial: Schema.NullOr(StoredDenial) }))

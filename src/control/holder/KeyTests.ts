@@ -1,12 +1,10 @@
-import { Context, Effect, Layer, type Schema } from "effect"
-import { toDollars } from "../../policy/Price.ts"
+import { Context, DateTime, Effect, Layer, type Schema } from "effect"
 import type { KeyTest, KeyTestProtocol, KeyTestResult } from "../api/holder/KeyTest.ts"
-import type { LimitState } from "../api/limits/LimitsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { KeyHolder } from "../api/schema/Security.ts"
-import { LimitStates } from "../limits/LimitStates.ts"
+import type { LimitOutcome } from "../policies/LimitCheck.ts"
 import { PolicySimulator } from "../policies/PolicySimulator.ts"
-import { sentenceOf } from "../policies/RefusalSentences.ts"
+import { type FailedRequest, sentenceOf } from "../policies/RefusalSentences.ts"
 import type { StoreFailure } from "../store/Rows.ts"
 
 /**
@@ -27,19 +25,15 @@ const mostAtOnce = 4
 
 const make = Effect.gen(function* () {
   const simulator = yield* PolicySimulator
-  const states = yield* LimitStates
   const running = new Set<string>()
 
   const decide = Effect.fnUntraced(function* (keyId: string, { model, protocol }: KeyTest) {
     const { body, path } = requests[protocol](model)
-    const { costNanos, result } = yield* simulator.decide({ key_id: keyId, path, body })
-    if (!result.final_decision.allowed) {
-      const { check, error_code } = result.final_decision
-      return refused(check, error_code ?? "policy_denied")
-    }
-    const limits = yield* states.ofKey(keyId)
-    const full = limits.find((limit) => meets(limit, model) && !fits(limit, toDollars(costNanos)))
-    return full === undefined ? allowed(result.guardrail_plan) : usedUp(full)
+    const { limits, result } = yield* simulator.decide({ key_id: keyId, path, body })
+    const { allowed: isAllowed, check, error_code, limits_checked } = result.final_decision
+    if (limits?._tag === "Full") return usedUp(limits, error_code ?? "policy_denied")
+    if (!isAllowed) return refused({ check, errorCode: error_code ?? "policy_denied" })
+    return limits_checked ? allowed(result.guardrail_plan) : yield* noCounters
   })
 
   return KeyTests.of({
@@ -53,7 +47,7 @@ const make = Effect.gen(function* () {
           const { code, message } = error
           if (code === "store_unavailable") return Effect.fail(new ControlError(code, message))
           if (code === "invalid_request") return Effect.fail(new ControlError(code, message))
-          return Effect.succeed(refused(null, code))
+          return Effect.succeed(refused({ check: null, errorCode: code }))
         }),
         Effect.ensuring(Effect.sync(() => running.delete(keyId)))
       )
@@ -67,48 +61,42 @@ type Requests = Readonly<
 
 const messages = [{ role: "user", content: "hello" }]
 
+/** The first requests of the snippets. Only Anthropic's protocol requires a limit of output tokens. */
 const requests: Requests = {
-  chat: (model) => ({ path: "/v1/chat/completions", body: { model, messages, max_completion_tokens: 1 } }),
-  responses: (model) => ({ path: "/v1/responses", body: { model, input: "hello", max_output_tokens: 1 } }),
-  messages: (model) => ({ path: "/v1/messages", body: { model, messages, max_tokens: 1 } })
-}
-
-/** Limits of a route or a model narrow requests of theirs alone. */
-const meets = ({ within }: LimitState, model: string): boolean => within === null || within === `model:${model}`
-
-/**
- * A request needs room for its cost; of the other limits one request, or a token, is all that it may need. How much is
- * left of a limit that keys share is not for one holder to find out.
- */
-const fits = ({ remaining, scope, share, unit }: LimitState, dollars: number): boolean => {
-  if (remaining === null || share === null) return true
-  if (scope !== "key") return share < 1
-  return unit === "usd" ? remaining > 0 && remaining >= dollars : remaining >= 1
+  chat: (model) => ({ path: "/v1/chat/completions", body: { model, messages } }),
+  responses: (model) => ({ path: "/v1/responses", body: { model, input: "hello" } }),
+  messages: (model) => ({ path: "/v1/messages", body: { model, messages, max_tokens: 256 } })
 }
 
 const allowed = (guardrails: ReadonlyArray<string>): KeyTestResult => ({
   allowed: true,
   error_code: null,
-  sentence: "The gateway would let this request through.",
+  sentence: "The gateway would let a short request like that of the example through.",
   what_to_do: "Run it. It appears here once it has ended.",
   meter: null,
   resets_at: null,
   guardrails
 })
 
-const refused = (check: string | null, errorCode: string): KeyTestResult => ({
+const refused = (why: Omit<FailedRequest, "statusCode">): KeyTestResult => ({
   ...allowed([]),
-  ...sentenceOf({ statusCode: 403, errorCode, check }),
+  ...sentenceOf({ statusCode: 403, ...why }),
   allowed: false,
-  error_code: errorCode
+  error_code: why.errorCode
 })
 
-const codes = { requests: "rate_limit_exceeded", tokens: "token_rate_limit_exceeded", usd: "budget_exceeded" } as const
-
-const usedUp = ({ meter, resets_at, scope, unit }: LimitState): KeyTestResult => ({
-  ...refused(scope === "key" ? meter : `shared_${meter}`, codes[unit]),
-  meter,
-  resets_at
+const usedUp = (
+  { denial, meter }: Extract<LimitOutcome, { readonly _tag: "Full" }>,
+  errorCode: string
+): KeyTestResult => ({
+  ...refused({ check: denial.check, amounts: denial.amounts, errorCode }),
+  meter: meter.field,
+  resets_at: DateTime.makeUnsafe(meter.endsAt)
 })
+
+const noCounters = new ControlError(
+  "store_unavailable",
+  "Redis, which counts the limits, is unavailable; try again later."
+)
 
 const busy = new ControlError("key_test_busy", "Another test of this key is running. Send one at a time.")

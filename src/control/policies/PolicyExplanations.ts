@@ -6,27 +6,32 @@ import * as NamedModels from "../../policy/facts/NamedModels.ts"
 import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import * as LimitRaise from "../../policy/LimitRaise.ts"
 import * as Policy from "../../policy/Policy.ts"
-import { applicableLayers, type LayerScope } from "../../policy/PolicyLayer.ts"
+import { applicableLayers, type LayerScope, type PolicyLayers } from "../../policy/PolicyLayer.ts"
 import type { PriceList } from "../../policy/PriceList.ts"
 import { byPolicy } from "../../policy/Refusals.ts"
 import { providerOf } from "../../policy/Routing.ts"
 import { canonicalRoutes, PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { Database } from "../../services/Database.ts"
+import * as LimitScopes from "../../state/limits/LimitScopes.ts"
+import * as Meters from "../../state/limits/Meters.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import { AppliedRaise } from "../api/limits/LimitRaises.ts"
 import type { Explanation } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import * as LimitCheck from "./LimitCheck.ts"
+import { limitOfCheck } from "./LimitSentences.ts"
 import {
-  allowedDecision,
   appliedLayer,
   appliedRaise,
+  decisionByLimits,
   denialReasons,
   refusedDecision,
   sharedLimits
 } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 import { sentenceOf } from "./RefusalSentences.ts"
+import { StoredDenial } from "./StoredDenial.ts"
 
 /** Explains the decision on a past request from its usage record. Also returns the decision under today's policies. */
 export class PolicyExplanations extends Context.Service<
@@ -42,6 +47,7 @@ const maxRaises = 20
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const state = PolicyState.make(sql)
+  const checkLimits = yield* LimitCheck.make
 
   /** Finds later audit events about the policy of the request's key and about policy layers of the request. */
   const changesSince = (record: typeof Row.Type, scope: LayerScope) =>
@@ -59,6 +65,18 @@ const make = Effect.gen(function* () {
           coalesce(after_json, before_json)->>'kind', coalesce(coalesce(after_json, before_json)->>'scope_id', '')) IN (
             SELECT * FROM unnest(${layerScopes(scope).map(([kind]) => kind)}::text[], ${layerScopes(scope).map(([, id]) => id)}::text[])))`
       ])} ORDER BY created_at DESC, id DESC LIMIT ${maxChanges}`)
+
+  const limitsNow = (
+    record: typeof Row.Type,
+    route: PolicyRoute,
+    layers: PolicyLayers,
+    key: StoredKeys.StoredKey,
+    effective: EffectivePolicy.EffectivePolicy,
+    now: number
+  ) => {
+    const meters = Meters.of(LimitScopes.of(layers, key, effective), DateTime.makeUnsafe(now))
+    return checkLimits(meters, leastWanted(record, route), effective, now)
+  }
 
   const raisesAt = ({ created_at, key_id }: typeof Row.Type) =>
     raiseRows.all(sql`SELECT id, limits, until FROM limit_raises WHERE key_id = ${key_id}
@@ -80,6 +98,12 @@ const make = Effect.gen(function* () {
     const scope: Scope | undefined = isPolicyRoute(route)
       ? { ...(key === undefined ? noOwner : StoredKeys.ownerOf(key)), route, models: model === null ? [] : [model] }
       : undefined
+    const layers = yield* state.layers
+    const now = yield* Clock.currentTimeMillis
+    const current =
+      scope === undefined || key === undefined
+        ? undefined
+        : currentDecision(record, scope, applicableLayers(layers, scope), key, yield* state.prices(scope.models), now)
     const policyChanges = scope === undefined ? [] : yield* changesSince(record, scope)
     const explained: Explanation = {
       request_id,
@@ -97,6 +121,7 @@ const make = Effect.gen(function* () {
         sentence:
           sentenceOf({
             check: record.denial?.check ?? null,
+            amounts: record.denial?.amounts,
             errorCode: record.error_code,
             statusCode: record.status_code
           })?.sentence ?? null,
@@ -106,16 +131,14 @@ const make = Effect.gen(function* () {
         limit_raises: yield* raisesAt(record)
       },
       now:
-        scope === undefined || key === undefined
+        current === undefined || scope === undefined || key === undefined
           ? null
-          : currentDecision(
-              record,
-              scope,
-              applicableLayers(yield* state.layers, scope),
-              key,
-              yield* state.prices(scope.models),
-              yield* Clock.currentTimeMillis
-            ),
+          : {
+              ...current.shown,
+              decision:
+                current.refused ??
+                decisionByLimits(yield* limitsNow(record, scope.route, layers, key, current.effective, now))
+            },
       policy_changed: policyChanges.length > 0,
       changes: policyChanges
     }
@@ -154,17 +177,36 @@ const currentDecision = (
     unpricedModels: Estimate.unpricedModels(accountingOf(record, route), facts, prices)
   }
   const refusal = byPolicy(effective, request)
-  return {
+  const shown = {
     policy_version: effective.version,
     applied_layers: effective.layers.map(appliedLayer),
     shared_limits: sharedLimits(effective),
     limit_raises: effective.raises.map(appliedRaise),
     reasons: denialReasons(effective, request),
-    decision: refusal === undefined ? allowedDecision : refusedDecision(refusal),
     unchecked:
       route === "/upstream/*"
         ? uncheckedAtWildcard(effective.policy)
         : uncheckedFromRecord(effective.policy, record, accountingOf(record, route))
+  }
+  return { shown, effective, refused: refusal && refusedDecision(refusal) }
+}
+
+/**
+ * Returns what the request would need again, as far as its record says. If a limit refused it, the record has the amount
+ * that did not fit. Otherwise the output is not known, so that the least that it can need decides.
+ */
+const leastWanted = (record: typeof Row.Type, route: PolicyRoute): Estimate.UsageEstimate => {
+  const { denial, estimated_input_tokens } = record
+  if (denial?.amounts === undefined && accountingOf(record, route) === "free") return Estimate.requestOnly
+  const input = estimated_input_tokens ?? 0
+  const { check = "", amounts } = denial ?? {}
+  const wanted = amounts?.wanted ?? 0
+  const unit = limitOfCheck(check)?.kind
+  return {
+    inputTokens: input,
+    tokens: Math.max(input, unit === "tokens" ? wanted : 0),
+    nanos: Math.max(1, unit === "money" ? wanted : 0),
+    nanosEstimated: true
   }
 }
 
@@ -259,9 +301,7 @@ const Row = Schema.Struct({
   tools: Schema.NullOr(Schema.Boolean),
   estimated_input_tokens: Schema.NullOr(Count),
   policy_version: Schema.NullOr(Count),
-  denial: Schema.NullOr(
-    Schema.Struct({ check: Schema.String, layer: Schema.optionalKey(Schema.NullOr(Schema.String)) })
-  ),
+  denial: Schema.NullOr(StoredDenial),
   service_name: Schema.NullOr(Schema.String)
 })
 const records = storedRows(Row, { table: "usage_events", key: ["id"] })

@@ -6,6 +6,8 @@ import { layerName, type PolicyLayer, unreadableLayerMessage } from "../../polic
 import type { PolicyRefusal } from "../../policy/Refusals.ts"
 import { hasLimit } from "../../policy/SharedLimits.ts"
 import type { FinalDecision } from "../api/policies/PolicyApi.ts"
+import type { LimitOutcome } from "./LimitCheck.ts"
+import { ofLimit } from "./LimitSentences.ts"
 
 export const appliedLayer = ({ kind, scopeId, version }: PolicyLayer) => ({
   kind,
@@ -33,12 +35,46 @@ export const sharedLimits = ({ layers }: EffectivePolicy) =>
       : []
   )
 
-export const allowedDecision: FinalDecision = {
+const allowed = (message: string, limits_checked: boolean): FinalDecision => ({
   allowed: true,
   error_code: null,
-  message: "The request is allowed. Rate limits and budgets were not checked.",
+  message,
   check: null,
-  layers: []
+  layers: [],
+  limits_checked
+})
+
+const withoutKey = allowed(
+  "The policies allow the request. Rate limits and budgets were not checked: name a key.",
+  false
+)
+const withoutCounters = allowed(
+  "The policies allow the request. Rate limits and budgets could not be checked: Redis does not respond.",
+  false
+)
+const withRoom = allowed("The request is allowed now, and its limits have room for it.", true)
+
+const codes = {
+  requests: "rate_limit_exceeded",
+  tokens: "token_rate_limit_exceeded",
+  nanos: "budget_exceeded"
+} as const
+
+/** The decision on a request that the policies allow. `limits` is `undefined` if no key counts it. */
+export const decisionByLimits = (limits: LimitOutcome | undefined): FinalDecision => {
+  if (limits === undefined) return withoutKey
+  if (limits._tag === "Unknown") return withoutCounters
+  if (limits._tag === "Room") return withRoom
+  const { denial, meter } = limits
+  const { amounts, check, layer } = denial
+  return {
+    allowed: false,
+    error_code: codes[meter.unit],
+    message: ofLimit({ field: meter.field, isShared: meter.scope.layer !== undefined, amounts }).sentence,
+    check,
+    layers: layer === undefined ? [] : [layer],
+    limits_checked: true
+  }
 }
 
 export const refusedDecision = ({
@@ -50,5 +86,6 @@ export const refusedDecision = ({
   error_code: code,
   message: denial?.causes.some(({ unreadable }) => unreadable === true) === true ? unreadableLayerMessage : message,
   check: denial?.check ?? null,
-  layers: denial?.causes.map(layerName) ?? []
+  layers: denial?.causes.map(layerName) ?? [],
+  limits_checked: false
 })

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Predicate, Result, type Schema } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Predicate, Result, type Schema } from "effect"
 import * as Definitions from "../../guardrails/Definitions.ts"
 import * as Selection from "../../guardrails/Selection.ts"
 import { type AllowList, allows } from "../../policy/AllowList.ts"
@@ -23,6 +23,8 @@ import type { ServiceCall } from "../../policy/ServiceCall.ts"
 import * as ServicePricing from "../../policy/ServicePricing.ts"
 import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { Database } from "../../services/Database.ts"
+import * as LimitScopes from "../../state/limits/LimitScopes.ts"
+import * as Meters from "../../state/limits/Meters.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import * as StoredRoutes from "../../state/StoredRoutes.ts"
 import { RowReader } from "../../state/StoredRows.ts"
@@ -33,10 +35,11 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { type StoreFailure, toStoreFailures, UnreadableRow } from "../store/Rows.ts"
 import { patchedGuardrailPolicy } from "./GuardrailPolicyValidation.ts"
+import * as LimitCheck from "./LimitCheck.ts"
 import {
-  allowedDecision,
   appliedLayer,
   appliedRaise,
+  decisionByLimits,
   denialReasons,
   refusedDecision,
   sharedLimits
@@ -59,7 +62,7 @@ export class PolicySimulator extends Context.Service<
     readonly decide: (
       simulation: Simulation
     ) => Effect.Effect<
-      { readonly result: SimulationResult; readonly costNanos: number },
+      { readonly result: SimulationResult; readonly limits: LimitCheck.LimitOutcome | undefined },
       SimulationRefusal | StoreFailure
     >
     readonly simulate: (
@@ -77,6 +80,7 @@ const make = Effect.gen(function* () {
   const compat = compatConfig(directCompatLimits, directCompatOwnership)
   const paths: Routing.RoutingPaths = { ...Routing.defaultPaths, compat: directCompatPaths, compatConfig: compat }
   const policyState = PolicyState.make(sql)
+  const checkLimits = yield* LimitCheck.make
   const context = yield* Effect.context<Database | Vault>()
   const definitions = Effect.suspend(() => Effect.provide(Definitions.load(new RowReader()), context))
   const storedRouting = (reader: RowReader) =>
@@ -144,6 +148,15 @@ const make = Effect.gen(function* () {
     const { unpriced_models } = effective.policy
     const prices = yield* unpriced_models === "dearest" ? policyState.allPrices : policyState.prices(requestedModels)
     const price = Estimate.priceOfRequest(facts, prices, unpriced_models)
+    const meters =
+      key === undefined
+        ? undefined
+        : Meters.of(LimitScopes.of(layers, { ...key, ownLayer: ownPolicy }, effective), DateTime.makeUnsafe(now))
+    const estimated = estimateOf(target, input.body, facts, price, effective, meters?.all ?? [])
+    const wanted: Estimate.UsageEstimate =
+      input.estimated_cost_usd == null
+        ? estimated
+        : { ...estimated, nanos: toNanos(input.estimated_cost_usd), nanosEstimated: false }
     const request: Policy.PolicyRequest = {
       route: target.route,
       provider,
@@ -155,10 +168,7 @@ const make = Effect.gen(function* () {
       hourUtc: new Date(now).getUTCHours(),
       running: 1,
       unpricedModels: serviceCall === undefined ? Estimate.unpricedModels(target.accounting, facts, prices) : [],
-      estimatedCostNanos:
-        input.estimated_cost_usd == null
-          ? costNanos(target, input.body, facts, price, effective)
-          : toNanos(input.estimated_cost_usd)
+      estimatedCostNanos: wanted.nanos
     }
 
     const selected = Selection.forRequest(
@@ -189,6 +199,8 @@ const make = Effect.gen(function* () {
       ) ??
       refuseLargeResponse(BodyLimit.ofResponses(config, null)[facts.stream ? "stream" : "whole"], request)
 
+    const limits =
+      refused === undefined && meters !== undefined ? yield* checkLimits(meters, wanted, effective, now) : undefined
     const result: SimulationResult = {
       auth: { key_id: key?.id ?? null, source: key === undefined ? "default_policy" : "stored_key" },
       route_match: { route: target.route, provider, service_name: serviceName ?? null },
@@ -201,9 +213,9 @@ const make = Effect.gen(function* () {
       shared_limits: sharedLimits(effective),
       limit_raises: effective.raises.map(appliedRaise),
       reasons: denialReasons(effective, request),
-      final_decision: refused === undefined ? allowedDecision : refusedDecision(refused)
+      final_decision: refused === undefined ? decisionByLimits(limits) : refusedDecision(refused)
     }
-    return { result, costNanos: request.estimatedCostNanos }
+    return { result, limits }
   })
 
   /** Returns the policy of the key, with the changes that the simulation requests. */
@@ -265,23 +277,30 @@ const limitsOf = ({ layers, policy, version }: EffectivePolicy.EffectivePolicy) 
   }
 })
 
-const costNanos = (
+/** Returns what the gateway would reserve for the request. */
+const estimateOf = (
   { accounting, service }: Routing.Target,
   body: unknown,
   facts: Facts.Facts,
   price: ReturnType<typeof Estimate.priceOfRequest>,
-  { policy }: EffectivePolicy.EffectivePolicy
-): number =>
+  { policy }: EffectivePolicy.EffectivePolicy,
+  limits: ReadonlyArray<Meters.Meter>
+): Estimate.UsageEstimate =>
   service === undefined
     ? Estimate.estimateUsage(Estimate.accountingWithBody(accounting, facts), facts, price, {
-        perResponse: Estimate.outputPerOpenChoice(facts, price, policy, []),
+        perResponse: Estimate.outputPerOpenChoice(facts, price, policy, limits),
         isSentUpstream: false
-      }).nanos
-    : reservationNanos(service, body)
+      })
+    : estimateOfService(service, body, facts)
 
-const reservationNanos = ({ method, path, service: { pricing } }: ServiceCall, body: unknown): number => {
+const estimateOfService = (
+  { method, path, service: { pricing } }: ServiceCall,
+  body: unknown,
+  { boundedOutput, inputTokens }: Facts.Facts
+): Estimate.UsageEstimate => {
   const price = ServicePricing.resolve(pricing, method, path, ServicePricing.selectJson(body))
-  return ServicePricing.reservation(pricing, method, path, price).nanos
+  const tokens = inputTokens + boundedOutput
+  return { inputTokens: tokens, tokens, ...ServicePricing.reservation(pricing, method, path, price) }
 }
 
 /** The body of a request to a service may be any JSON. Facts such as the model are read only from an object. */

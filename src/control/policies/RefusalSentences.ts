@@ -1,80 +1,62 @@
+import type { DeniedAmounts } from "../../state/UsageRecord.ts"
 import type { Refusal } from "../api/holder/HolderApi.ts"
+import { limitOfCheck, ofLimit } from "./LimitSentences.ts"
 
 export interface FailedRequest {
   readonly statusCode: number
   readonly errorCode: string | null
   /** The check that refused the request, such as `model` or `shared_daily_budget_usd`. */
   readonly check: string | null
+  /** Only if a limit refused the request. */
+  readonly amounts?: DeniedAmounts | undefined
 }
 
 const askForMore = "ask whoever gave you the key for a higher limit"
 const say = (sentence: string, what_to_do: string): Refusal => ({ sentence, what_to_do })
 
-/** By the check that refused the request. Checks of shared limits have the same sentences, with another subject. */
-const byCheck: Readonly<Record<string, (whose: string) => Refusal>> = {
-  rpm_limit: (whose) =>
-    say(`${whose} requests of this minute were used up.`, `Send it again in the next minute, or ${askForMore}.`),
-  tpm_limit: (whose) =>
-    say(
-      `${whose} tokens of this minute were used up.`,
-      `Send it again in the next minute, ask for fewer output tokens, or ${askForMore}.`
-    ),
-  max_requests_per_day: (whose) =>
-    say(`${whose} requests of this day were used up.`, `Wait for 00:00 UTC, or ${askForMore}.`),
-  max_tokens_per_day: (whose) =>
-    say(`${whose} tokens of this day were used up.`, `Wait for 00:00 UTC, or ${askForMore}.`),
-  daily_budget_usd: (whose) =>
-    say(`${whose} budget of this day was used up.`, `Wait for 00:00 UTC, use a cheaper model, or ${askForMore}.`),
-  monthly_budget_usd: (whose) =>
-    say(
-      `${whose} budget of this month was used up.`,
-      `Wait for the next month (UTC), use a cheaper model, or ${askForMore}.`
-    ),
-  deny: () => say("Requests like this one are denied.", "Ask whoever gave you the key."),
-  route: () => say("This key may not use this path.", "Use another path, or ask whoever gave you the key."),
-  provider: () => say("This key may not use this upstream.", "Ask whoever gave you the key."),
-  hours: () =>
-    say(
-      "This key may not be used at this hour.",
-      "Send it in an hour that the key allows (allowed_hours_utc of GET me)."
-    ),
-  concurrency: () =>
-    say("Too many requests of this key ran at once.", "Wait until one has ended, and send fewer at once."),
-  service: () => say("This key may not use this service.", "Ask whoever gave you the key."),
-  model: () =>
-    say("This key may not use this model.", "Choose one of the models of GET me/models, or ask for this one."),
-  streaming: () => say("This key may not stream responses.", "Send the request without stream."),
-  tools: () => say("This key may not use tools.", "Send the request without tools."),
-  tool_count: () => say("The request had more tools than this key may send.", "Send fewer tools."),
-  tool_schema: () =>
-    say("The tools of the request were larger than this key may send.", "Send smaller or fewer tools."),
-  input_tokens: () => say("The input was longer than this key may send.", "Send a shorter input."),
-  output_tokens: () => say("The request asked for more output than this key may have.", "Ask for fewer output tokens."),
-  cost: () =>
-    say(
-      "The request could have cost more than this key may spend on one.",
-      "Ask for fewer output tokens, or use a cheaper model."
-    ),
-  price: () =>
-    say(
-      "The model has no price, and this key may only use models with one.",
-      "Choose a model with a price (GET me/models)."
-    ),
-  later_work: () =>
-    say(
-      "The request would go on after its response, which the limits of this key do not allow.",
-      "Send the work as ordinary requests."
-    )
+/** By the check that refused the request. Limits have sentences of their own. */
+const byCheck: Readonly<Record<string, Refusal>> = {
+  deny: say("Requests like this one are denied.", "Ask whoever gave you the key."),
+  route: say("This key may not use this path.", "Use another path, or ask whoever gave you the key."),
+  provider: say("This key may not use this upstream.", "Ask whoever gave you the key."),
+  hours: say(
+    "This key may not be used at this hour.",
+    "Send it in an hour that the key allows (allowed_hours_utc of GET me)."
+  ),
+  concurrency: say("Too many requests of this key ran at once.", "Wait until one has ended, and send fewer at once."),
+  service: say("This key may not use this service.", "Ask whoever gave you the key."),
+  model: say("This key may not use this model.", "Choose one of the models of GET me/models, or ask for this one."),
+  streaming: say("This key may not stream responses.", "Send the request without stream."),
+  tools: say("This key may not use tools.", "Send the request without tools."),
+  tool_count: say("The request had more tools than this key may send.", "Send fewer tools."),
+  tool_schema: say("The tools of the request were larger than this key may send.", "Send smaller or fewer tools."),
+  input_tokens: say("The input was longer than this key may send.", "Send a shorter input."),
+  output_tokens: say("The request asked for more output than this key may have.", "Ask for fewer output tokens."),
+  cost: say(
+    "The request could have cost more than this key may spend on one.",
+    "Ask for fewer output tokens, or use a cheaper model."
+  ),
+  price: say(
+    "The model has no price, and this key may only use models with one.",
+    "Choose a model with a price (GET me/models)."
+  ),
+  later_work: say(
+    "The request would go on after its response, which the limits of this key do not allow.",
+    "Send the work as ordinary requests."
+  )
 }
 
 const byCode: Readonly<Record<string, Refusal>> = {
-  budget_exceeded: say("The budget was used up.", `Wait until it resets (GET me/limits), or ${askForMore}.`),
+  budget_exceeded: say(
+    "The request could cost more than what was left of a budget.",
+    `Wait until it resets (GET me/limits), or ${askForMore}.`
+  ),
   rate_limit_exceeded: say(
     "A limit of requests was used up.",
     `Wait until it resets (GET me/limits), or ${askForMore}.`
   ),
   token_rate_limit_exceeded: say(
-    "A limit of tokens was used up.",
+    "The request could use more tokens than a limit had left.",
     `Wait until it resets (GET me/limits), or ${askForMore}.`
   ),
   concurrency_limit_exceeded: say("Too many requests of this key ran at once.", "Send fewer at once."),
@@ -135,12 +117,12 @@ const byCode: Readonly<Record<string, Refusal>> = {
 }
 
 /** Says in plain words why a request failed. `null` if it did not fail. */
-export const sentenceOf = ({ check, errorCode, statusCode }: FailedRequest): Refusal | null => {
+export const sentenceOf = ({ amounts, check, errorCode, statusCode }: FailedRequest): Refusal | null => {
   if (errorCode === null) return statusCode < 400 ? null : ofUpstream(statusCode)
-  const shared = check?.startsWith("shared_") === true
-  const ofCheck = check === null ? undefined : byCheck[shared ? check.slice("shared_".length) : check]
+  const limit = check === null ? undefined : limitOfCheck(check)
+  if (limit !== undefined) return ofLimit({ ...limit, amounts })
   return (
-    ofCheck?.(shared ? "The shared" : "This key's") ??
+    (check === null ? undefined : byCheck[check]) ??
     byCode[errorCode] ??
     say(`The request failed (${errorCode}).`, "Give an operator the request id.")
   )

@@ -2,7 +2,7 @@ import { Cause, Clock, Context, Data, Effect, Exit, Layer, Result } from "effect
 import type { UsageEstimate } from "../../policy/Estimate.ts"
 import { Redis, type RedisError } from "../../services/Redis.ts"
 import { redisKeysOf } from "../../state/limits/CounterKeys.ts"
-import type * as Meters from "../../state/limits/Meters.ts"
+import * as Meters from "../../state/limits/Meters.ts"
 import { usageQueue } from "../../state/UsageQueue.ts"
 import { makeBatcher, perTick } from "./Batcher.ts"
 import * as CounterRestoration from "./CounterRestoration.ts"
@@ -152,7 +152,7 @@ export class UsageLimits extends Context.Service<
         if (meters.all.length === 0) return done(admittedWithoutMeters)
         const full = fullWindows.findFull(() => meters.all, currentMillis)
         if (full !== undefined) return done(Exit.succeed({ _tag: "Refused", reading: full, wanted: 1 }))
-        const amounts = meters.all.map((meter) => amountFor(meter, wanted))
+        const amounts = meters.all.map((meter) => Meters.amountFor(meter, wanted))
         const reservation = { scopeMembers: membersOf(requestId, meters, amounts), meters, amounts }
         requestAdmission(reservation, (exit) => {
           if (Exit.isFailure(exit))
@@ -331,13 +331,6 @@ const distribute = (
       admissions[index] = { _tag: "Admitted", reservation, readings }
     }
   }
-}
-
-/** An estimate is capped at the limit, because a higher amount would always be refused. Known amounts count in full. */
-export const amountFor = (meter: Meters.Meter, wanted: UsageEstimate): number => {
-  if (meter.unit === "requests") return 1
-  if (meter.unit === "tokens") return Math.max(wanted.inputTokens, Math.min(wanted.tokens, meter.limit))
-  return wanted.nanosEstimated ? Math.max(1, Math.min(wanted.nanos, meter.limit)) : wanted.nanos
 }
 
 const membersOf = (

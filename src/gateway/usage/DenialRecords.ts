@@ -5,7 +5,6 @@ import * as Policy from "../../policy/Policy.ts"
 import { layerName, type PolicyLayer } from "../../policy/PolicyLayer.ts"
 import type { PolicyRefusal } from "../../policy/Refusals.ts"
 import type { RouteConfig } from "../../policy/routes/CanonicalRoute.ts"
-import type { Meter } from "../../state/limits/Meters.ts"
 import type { DenialRecord } from "../../state/UsageRecord.ts"
 
 /** The limit that a response exceeded: its total bytes, the bytes of one event, or its duration. */
@@ -22,11 +21,6 @@ export const ofUnreadBody = ({ check }: Policy.Denial, { layers }: EffectivePoli
     check,
     layers.find(({ policy }) => Policy.unreadBodyDenial(policy)?.check === check)
   )
-
-export const ofLimit = ({ field, scope }: Meter, effective: EffectivePolicy): DenialRecord =>
-  scope.layer === undefined
-    ? ofPolicyLimit(field, effective, (policy) => maximumOf(policy[field]))
-    : { check: `shared_${field}`, layer: scope.layer }
 
 export const ofBody = (effective: EffectivePolicy): DenialRecord =>
   ofPolicyLimit("request_bytes", effective, ({ max_request_body_bytes }) => max_request_body_bytes)

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import { DateTime } from "effect"
+import type { UsageEstimate } from "../../policy/Estimate.ts"
 import type { Limit } from "../../policy/Limit.ts"
 import type { CountedRequests } from "../../policy/PolicyLayer.ts"
 import { toNanos } from "../../policy/Price.ts"
@@ -111,6 +112,13 @@ export const windowAt = (
       return { id: `${dayId}${pad(at.getUTCHours())}${pad(at.getUTCMinutes())}`, startsAt, endsAt: startsAt + 60_000 }
     }
   }
+}
+
+/** Returns what a request adds to a counter. An estimate is capped at the limit, because a higher amount would always be refused. Known amounts count in full. */
+export const amountFor = (meter: Meter, wanted: UsageEstimate): number => {
+  if (meter.unit === "requests") return 1
+  if (meter.unit === "tokens") return Math.max(wanted.inputTokens, Math.min(wanted.tokens, meter.limit))
+  return wanted.nanosEstimated ? Math.max(1, Math.min(wanted.nanos, meter.limit)) : wanted.nanos
 }
 
 /** A lost counter of a day or month can be restored from the usage records. A lost minute counter restarts at 0. */

@@ -1,5 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Proxy from "../../gateway/Proxy.ts"
 import { admin, at, call, ok } from "../Listener.ts"
 import * as Metered from "../limits/Metered.ts"
 
@@ -28,15 +29,59 @@ Metered.suite("The test of a key by its holder", (it) => {
         allowed: false,
         error_code: "rate_limit_exceeded",
         meter: "max_requests_per_day",
-        sentence: "This key's requests of this day were used up."
+        sentence: "This key's requests of this day (1) were used up."
       })
     })
   )
 
-  it.effect("counts what the request would cost at least", () =>
+  it.effect("counts what the request may cost at most, as the gateway does", () =>
+    Effect.gen(function* () {
+      yield* Metered.priced
+      const key = yield* Metered.newKey({ policy: { daily_budget_usd: 1 } })
+      assert.deepInclude(yield* test(key), { allowed: true })
+      const gateway = yield* Metered.gateway()
+      assert.strictEqual((yield* gateway.ask(Metered.chatOf(key))).status, 200)
+      // the first request has left 90 cents, and the assumed output of the next one may take all that the limit allows
+      const { body: _, ...chat } = Metered.chatOf(key)
+      const open = { ...chat, body: { model: Metered.model, messages: [{ role: "user", content: "hello" }] } }
+      const refused = yield* test(key)
+      assert.deepInclude(refused, { allowed: false, error_code: "budget_exceeded", meter: "daily_budget_usd" })
+      assert.match(
+        String(at(refused, "sentence")),
+        /^The request could cost up to \$(1|0\.9\d+), and \$0\.9 was left of this key's budget of this day \(\$1\)\.$/
+      )
+      assert.include(String(at(refused, "what_to_do")), "Ask for fewer output tokens (max_tokens)")
+      assert.strictEqual((yield* gateway.ask(open)).status, 402)
+      yield* gateway.written
+      const row = at(yield* ok("GET", `${me}/requests?status=failure`, as(key)), "rows", 0)
+      assert.strictEqual(at(row, "refusal", "sentence"), at(refused, "sentence"))
+      const explained = yield* ok("GET", `${admin}/policy/explain/${at(row, "request_id")}`)
+      assert.strictEqual(at(explained, "decided", "sentence"), at(refused, "sentence"))
+      assert.deepInclude(Object(at(explained, "now", "decision")), {
+        allowed: false,
+        check: "daily_budget_usd",
+        layers: ["key"],
+        limits_checked: true
+      })
+      const simulated = yield* ok("POST", `${admin}/policy/simulate`, {
+        body: { key_id: key.id, path: Proxy.chat, body: open.body }
+      })
+      assert.deepInclude(Object(at(simulated, "final_decision")), { allowed: false, error_code: "budget_exceeded" })
+      // a smaller request fits
+      assert.strictEqual((yield* gateway.ask(Metered.chatOf(key))).status, 200)
+    })
+  )
+
+  it.effect("counts what a request without a price costs", () =>
     Effect.gen(function* () {
       yield* Metered.priced
       const key = yield* Metered.newKey({ policy: { daily_budget_usd: 0.005, unpriced_models: "flat" } })
+      // the flat cost is an estimate, which may take what the limit allows, but only once
+      assert.deepInclude(yield* test(key, "has-no-price"), { allowed: true })
+      const gateway = yield* Metered.gateway()
+      const request = { ...Metered.chatOf(key), body: { model: "has-no-price", messages: [] } }
+      assert.strictEqual((yield* gateway.ask(request)).status, 200)
+      assert.strictEqual((yield* gateway.ask(request)).status, 402)
       assert.deepInclude(yield* test(key, "has-no-price"), {
         allowed: false,
         error_code: "budget_exceeded",

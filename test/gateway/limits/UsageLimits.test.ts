@@ -1,12 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
-import {
-  type Admission,
-  amountFor,
-  type LimitsUnavailable,
-  UsageLimits
-} from "../../../src/gateway/limits/UsageLimits.ts"
+import { type Admission, type LimitsUnavailable, UsageLimits } from "../../../src/gateway/limits/UsageLimits.ts"
 import type { UsageEstimate } from "../../../src/policy/Estimate.ts"
 import { neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited } from "../../../src/policy/Limit.ts"
@@ -77,7 +72,7 @@ describe("Limits", () => {
       ["what costs nothing counts nothing", "daily_budget_usd", { nanos: 0 }, 0]
     ] as const)("%s", (_, field, more, amount) => {
       const meter = limitsOfEach.all.find((one) => one.field === field)
-      assert.strictEqual(meter && amountFor(meter, wanted(more)), amount)
+      assert.strictEqual(meter && Meters.amountFor(meter, wanted(more)), amount)
     })
   })
 })

@@ -46,7 +46,10 @@ describePortal("The pages of a holder", (portal) => {
 
     await page.getByRole("link", { name: "Requests" }).click()
     await page.getByRole("row").filter({ hasText: "429" }).click()
-    await page.getByRole("dialog").getByText("This key's requests of this day were used up.").waitFor()
+    await page
+      .getByRole("dialog")
+      .getByText(/^This key's requests of this day \(\d+\) were used up\.$/)
+      .waitFor()
   })
 
   it("ask for a raise, and show the answer", async () => {

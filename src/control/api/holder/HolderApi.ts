@@ -199,7 +199,7 @@ export const HolderApi = HttpApiGroup.make("me")
       .annotate(OpenApi.Summary, "Show what the gateway would do with a request of this key")
       .annotate(
         OpenApi.Description,
-        "Decides on a request for one token of output as the gateway does, with the policy and the limits of now. It sends nothing, costs nothing and counts against no limit. Whether the upstream responds shows the first real request."
+        "Decides on a short request without a limit of output tokens as the gateway does, with the policy and the limits of now. What the request may cost at most must fit the limits. It sends nothing, costs nothing and counts against no limit. Whether the upstream responds shows the first real request."
       ),
     HttpApiEndpoint.get("raiseRequests", "/raise-requests", { success: Schema.Array(HeldRaiseRequest) }).annotate(
       OpenApi.Summary,

@@ -87,7 +87,9 @@ export const FinalDecision = Schema.Struct({
   message: Schema.String,
   /** The check that failed. `layers` lists the policies that fail this check: `global`, `project:<id>`, …, `key`. */
   check: Schema.NullOr(Schema.String),
-  layers: Schema.Array(Schema.String)
+  layers: Schema.Array(Schema.String),
+  /** Whether the decision includes how far rate limits and budgets are used now. They need a key, and Redis. */
+  limits_checked: Schema.Boolean
 })
 export type FinalDecision = typeof FinalDecision.Type
 
@@ -177,7 +179,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
       .annotateMerge(operation("Show the decision on a hypothetical request", "policies:update"))
       .annotate(
         OpenApi.Description,
-        "Decides as the gateway does, but sends nothing and counts nothing against limits. The status is also 200 if the request would be denied."
+        "Decides as the gateway does, but sends nothing and counts nothing against limits. With `key_id` it reads how far the limits of the key are used now. The status is also 200 if the request would be denied."
       )
       .annotateMerge(
         bodyExample({

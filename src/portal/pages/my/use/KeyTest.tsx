@@ -26,7 +26,7 @@ interface Props {
   readonly model: string
 }
 
-/** Asks what the gateway would do with a request for one token, and says it in plain words. */
+/** Asks what the gateway would do with a short request now, and says it in plain words. */
 export const KeyTest = ({ model, tool }: Props) => {
   const test = useApiWrite("POST", "/admin-ui/v1/me/test", [])
   const protocol = protocols[tool] ?? "chat"
@@ -43,7 +43,8 @@ export const KeyTest = ({ model, tool }: Props) => {
           Test
         </Button>
         <span>
-          Would a request to <ForeignText>{model}</ForeignText> get through now? Nothing is sent, and it costs nothing.
+          Would the example with <ForeignText>{model}</ForeignText> get through now? Nothing is sent, and it costs
+          nothing. Longer requests need more of your limits.
         </span>
       </div>
       <div aria-live="polite">

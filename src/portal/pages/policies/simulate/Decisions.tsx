@@ -50,7 +50,9 @@ const Decision = ({ result, title }: { readonly title: string; readonly result: 
     <Panel
       title={title}
       note={
-        <StatusWord meaning={decision.allowed ? "good" : "bad"}>{decision.allowed ? "allowed" : "refused"}</StatusWord>
+        <StatusWord meaning={decision.allowed ? (decision.limits_checked ? "good" : "idle") : "bad"}>
+          {decision.allowed ? (decision.limits_checked ? "allowed" : "allowed by the policies") : "refused"}
+        </StatusWord>
       }
     >
       <p className={styles.sentence}>{decision.message}</p>
@@ -58,6 +60,7 @@ const Decision = ({ result, title }: { readonly title: string; readonly result: 
         facts={[
           ["Code", decision.error_code && <code key="code">{decision.error_code}</code>],
           ["Check", decision.check && <code key="check">{decision.check}</code>],
+          ["Refused by", decision.layers.join(", ")],
           ["Route", <code key="route">{route_match.route}</code>],
           ["Guardrails", guardrail_plan.length === 0 ? "none" : guardrail_plan.join(", ")]
         ]}

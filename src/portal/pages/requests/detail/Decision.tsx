@@ -41,31 +41,24 @@ const Then = ({ explanation: { decided, now } }: { readonly explanation: Explana
     <Raises raises={decided.limit_raises} />
     {decided.check !== null && (
       <ul className={styles.tree}>
-        {(now?.applied_layers ?? []).map(({ kind, scope_id }) => {
-          const name = nameOf({ kind, scope_id })
-          return (
-            <li key={name}>
-              <Layer name={name} version={undefined} isDenying={name === decided.layer} />
-              {name === decided.layer && (
-                <ul>
-                  <li>
-                    <code>{decided.check}</code> {decided.sentence}
-                  </li>
-                </ul>
-              )}
-            </li>
-          )
-        })}
-        {(now?.applied_layers ?? []).every((layer) => nameOf(layer) !== decided.layer) && (
-          <li>
-            <Layer name={decided.layer ?? "the route's own limits"} version={undefined} isDenying />
-            <ul>
-              <li>
-                <code>{decided.check}</code>
+        {decided.layer !== null &&
+          (now?.applied_layers ?? [])
+            .map(nameOf)
+            .filter((name) => name !== decided.layer)
+            .map((name) => (
+              <li key={name}>
+                <Layer name={name} version={undefined} isDenying={false} />
               </li>
-            </ul>
-          </li>
-        )}
+            ))}
+        <li>
+          {/* several layers may refuse only together, and older records name none */}
+          <Layer name={decided.layer ?? "the layers together"} version={undefined} isDenying />
+          <ul>
+            <li>
+              <code>{decided.check}</code> {decided.sentence}
+            </li>
+          </ul>
+        </li>
       </ul>
     )}
   </div>
@@ -75,10 +68,7 @@ const Now = ({ now }: Pick<Explanation, "now">) => {
   if (now === null) return <p>No policy applies now: the request matched no route, or its key is gone.</p>
   return (
     <div>
-      <Verdict
-        isAllowed={now.decision.allowed}
-        words={now.decision.allowed ? "would be allowed" : "would be refused"}
-      />
+      <Verdict isAllowed={now.decision.allowed} words={wouldBe(now.decision)} />
       <p className={styles.muted}>{now.decision.message}</p>
       <Raises raises={now.limit_raises} />
       <ul className={styles.tree} aria-label="Policy layers, in their order">
@@ -105,6 +95,10 @@ const Now = ({ now }: Pick<Explanation, "now">) => {
     </div>
   )
 }
+
+/** What is allowed by the policies alone may still be refused by a limit. */
+const wouldBe = ({ allowed, limits_checked }: NonNullable<Explanation["now"]>["decision"]): string =>
+  allowed ? (limits_checked ? "would be allowed" : "the policies would allow it") : "would be refused"
 
 const Verdict = ({ isAllowed, words }: { readonly isAllowed: boolean; readonly words: string }) => (
   <StatusWord meaning={isAllowed ? "good" : "warning"}>{words}</StatusWord>

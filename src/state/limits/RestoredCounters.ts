@@ -1,8 +1,8 @@
 import { Array as Arr, Effect, Semaphore } from "effect"
 import type { Database } from "../../services/Database.ts"
 import type { Redis } from "../../services/Redis.ts"
-import type { CounterReading } from "../../state/limits/CounterReadings.ts"
-import * as RecordedUsage from "../../state/limits/RecordedUsage.ts"
+import type { CounterReading } from "./CounterReadings.ts"
+import * as RecordedUsage from "./RecordedUsage.ts"
 
 /** The records of a busy team or model may take longer to add up. Its counters are then unknown. */
 const timeout = "2 seconds"
