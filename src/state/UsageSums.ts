@@ -4,6 +4,11 @@ export const dimensions =
 /** SQL: the endpoint of an event. A path without an OpenAPI template counts under the service's name. */
 export const endpointOfEvent = "coalesce(endpoint_template, CASE WHEN endpoint_path IS NOT NULL THEN service_name END)"
 
+/** The groups of requests that named no model, and of models whose names no upstream has answered. */
+const withoutModel: ReadonlySet<string> = new Set(["unknown", "other"])
+
+export const isWithoutModel = (name: string): boolean => withoutModel.has(name)
+
 /** SQL: the model of an event. Unknown names count as `other`, because clients may invent names. */
 export const modelOfEvent = "CASE WHEN model_known IS FALSE THEN 'other' ELSE model END"
 

@@ -1,11 +1,14 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
+import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import * as LimitRaise from "../../policy/LimitRaise.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
 import { toDollars } from "../../policy/Price.ts"
+import * as Refusals from "../../policy/Refusals.ts"
 import * as ConcurrencyLimit from "../../services/ConcurrencyLimit.ts"
 import { Database } from "../../services/Database.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
+import * as UsageSums from "../../state/UsageSums.ts"
 import type {
   HeldKey,
   HeldLimits,
@@ -22,10 +25,10 @@ import { Keys } from "../keys/Keys.ts"
 import { LimitStates } from "../limits/LimitStates.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { sentenceOf } from "../policies/RefusalSentences.ts"
+import { StoredDenial } from "../policies/StoredDenial.ts"
 import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import { Usage } from "../usage/Usage.ts"
 import { UsageEvents } from "../usage/UsageEvents.ts"
-import { StoredDenial } from "../policies/StoredDenial.ts"
 import { UsageSeries } from "../usage/UsageSeries.ts"
 
 type Failure = StoreFailure | Refused<"not_found">
@@ -61,6 +64,8 @@ export class HeldKeys extends Context.Service<
 }
 
 const maxModels = 1000
+const maxUsedModels = 100
+const usedDays = 30
 
 /** Leaves operators one of the places for usage queries, and one of those in which lost counters are restored. */
 const reads = { maxTotal: 2, maxPerCaller: 1, maxWait: "5 seconds" } as const
@@ -105,9 +110,29 @@ const make = Effect.gen(function* () {
     }
   }).pipe(Effect.withSpan("HeldKeys.limits"))
 
+  /** Refused requests count too, so a model is shown only if the key may use it now. */
+  const usedModels = Effect.fnUntraced(function* (keyId: string, policy: KeyPolicy) {
+    const from = DateTime.startOf(DateTime.subtract(yield* DateTime.now, { days: usedDays }), "day")
+    const query = { key_id: keyId, from, breakdown_limit: maxUsedModels, sort_by: "requests" } as const
+    const groups = yield* oneAtATime(keyId, usage.breakdown("models", query).pipe(asCaller(keyId)))
+    const names = groups.map(({ name }) => name).filter((name) => !UsageSums.isWithoutModel(name))
+    const prices = yield* policies.prices(names)
+    const layers = yield* policies.layers
+    return names
+      .filter((model) => Refusals.isModelAllowed(policy, layers.of.model, model))
+      .map((model) => ({ model, price: prices.priceOf(model) }))
+      .filter(({ price }) => price !== undefined || policy.unpriced_models !== "refuse")
+      .map(({ model, price }) => ({
+        model,
+        input_usd_per_million: price === undefined ? null : toDollars(price.input),
+        output_usd_per_million: price === undefined ? null : toDollars(price.output)
+      }))
+  })
+
   const models = Effect.gen(function* () {
     const { keyId } = yield* KeyHolder
-    const { allowed_models: allowed } = yield* policyOf(keyId)
+    const policy = yield* policyOf(keyId)
+    const { allowed_models: allowed } = policy
     const priced = yield* priceRows.all(sql`
       SELECT model, input_nanos_per_million AS input, output_nanos_per_million AS output FROM model_prices
       WHERE right(model, 1) <> '*' AND NOT EXISTS (SELECT 1 FROM policy_layers
@@ -121,9 +146,17 @@ const make = Effect.gen(function* () {
           model,
           input_usd_per_million: toDollars(input),
           output_usd_per_million: toDollars(output)
-        }))
+        })),
+      used: yield* usedModels(keyId, policy)
     }
-  }).pipe(toStoreFailures, Effect.withSpan("HeldKeys.models"))
+  }).pipe(
+    // The range of the usage is valid.
+    Effect.catch((error) =>
+      error instanceof ControlError && error.code === "invalid_usage_query" ? Effect.die(error) : Effect.fail(error)
+    ),
+    toStoreFailures,
+    Effect.withSpan("HeldKeys.models")
+  )
 
   const denialsOf = (
     keyId: string,

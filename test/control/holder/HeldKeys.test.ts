@@ -98,7 +98,8 @@ Metered.suite("The holder's view", (it) => {
       const models = yield* ok("GET", `${me}/models`, as(mine))
       assert.deepStrictEqual(models, {
         allowed: null,
-        priced: [{ model: Metered.model, input_usd_per_million: 10_000, output_usd_per_million: 10_000 }]
+        priced: [{ model: Metered.model, input_usd_per_million: 10_000, output_usd_per_million: 10_000 }],
+        used: [{ model: Metered.model, input_usd_per_million: 10_000, output_usd_per_million: 10_000 }]
       })
 
       const first = yield* ok("GET", `${me}/requests?limit=1`, as(mine))
@@ -115,6 +116,10 @@ Metered.suite("The holder's view", (it) => {
           [200, 10, null]
         ]
       )
+
+      // what the key has used, and may not use any more, is no model of it
+      yield* ok("PATCH", `${admin}/keys/${mine.id}`, { body: { policy: { allowed_models: ["another"] } } })
+      assert.deepStrictEqual(yield* ok("GET", `${me}/models`, as(mine)), { allowed: ["another"], priced: [], used: [] })
     })
   )
 

@@ -140,15 +140,17 @@ describe("own usage", () => {
 
   it("is beside the price of each model, also of those that were never used or have no price", () => {
     const price = { model: "d", input_usd_per_million: 1, output_usd_per_million: 2 }
+    const used = [
+      { model: "c", input_usd_per_million: 3, output_usd_per_million: 4 },
+      { model: "a.b", input_usd_per_million: null, output_usd_per_million: null }
+    ]
+    const tried = bucket(26, "may not be called", 0)
     assert.deepStrictEqual(
-      modelRows(["d"], [price], buckets).map(({ input, model, requests: count, spent }) => [
-        model,
-        input,
-        count,
-        spent
-      ]),
+      modelRows(["d"], { priced: [price], used }, [...buckets, tried]).map(
+        ({ input, model, requests: count, spent }) => [model, input, count, spent]
+      ),
       [
-        ["c", undefined, 1, 5],
+        ["c", 3, 1, 5],
         ["a.b", undefined, 2, 3],
         ["d", 1, 0, 0]
       ]

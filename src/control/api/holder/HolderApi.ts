@@ -56,6 +56,15 @@ export const HeldModels = Schema.Struct({
   /** The models with a price of their own that the key may use. At most 1,000. */
   priced: Schema.Array(
     Schema.Struct({ model: Schema.String, input_usd_per_million: Schema.Finite, output_usd_per_million: Schema.Finite })
+  ),
+  /** Of the models that the key may use, those that it used in the last 30 days, the most used first. At most 100. */
+  used: Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      /** `null`: the model has no price. A price may be that of a pattern of names. */
+      input_usd_per_million: Schema.NullOr(Schema.Finite),
+      output_usd_per_million: Schema.NullOr(Schema.Finite)
+    })
   )
 })
 export type HeldModels = typeof HeldModels.Type

@@ -14,9 +14,6 @@ import { useModels } from "./common/useModels.ts"
 
 const dayMs = 86_400_000
 
-/** Under this name the API sums up models that only clients have names for. */
-const others = "other"
-
 /** Which models the key may call, what they cost, and what the key has used of them. */
 const MyModelsPage = () => {
   const models = useModels()
@@ -26,8 +23,8 @@ const MyModelsPage = () => {
   })
   const usage = useApi("/admin-ui/v1/me/usage", { query: { from, interval: "day", split: "model" } })
   const buckets = usage.data?.buckets
-  const { names, priced } = models
-  const rows = useMemo(() => modelRows(names, priced, buckets ?? []), [names, priced, buckets])
+  const { names, priced, used } = models
+  const rows = useMemo(() => modelRows(names, { priced, used }, buckets ?? []), [names, priced, used, buckets])
   return (
     <>
       <PageHeader
@@ -77,16 +74,15 @@ const columns: ReadonlyArray<Column<ModelRow>> = [
     id: "use",
     header: "Use it",
     main: true,
-    cell: ({ model }) =>
-      model !== others && (
-        <Button
-          variant="subtle"
-          renderRoot={(props) => <Link to="/my/use" search={{ model }} {...props} />}
-          aria-label={`Use ${model}`}
-        >
-          Use
-        </Button>
-      )
+    cell: ({ model }) => (
+      <Button
+        variant="subtle"
+        renderRoot={(props) => <Link to="/my/use" search={{ model }} {...props} />}
+        aria-label={`Use ${model}`}
+      >
+        Use
+      </Button>
+    )
   }
 ]
 

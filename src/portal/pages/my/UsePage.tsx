@@ -16,8 +16,7 @@ import { KeyTest } from "./use/KeyTest.tsx"
 const UsePage = () => {
   const { change, text } = useTextSearch()
   const models = useModels()
-  const begun = models.patterns[0]?.replace(/[-*]+$/, "")
-  const model = text("model") ?? models.names[0] ?? (begun || "any")
+  const model = text("model") ?? models.first ?? "any"
   const tool = toolOf(text("tool"))
   return (
     <>

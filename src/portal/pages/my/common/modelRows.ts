@@ -1,6 +1,6 @@
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 
-type Priced = ResponseOf<"GET", "/admin-ui/v1/me/models">["priced"]
+type Models = ResponseOf<"GET", "/admin-ui/v1/me/models">
 type Buckets = ResponseOf<"GET", "/admin-ui/v1/me/usage">["buckets"]
 
 export interface ModelRow {
@@ -13,27 +13,31 @@ export interface ModelRow {
   readonly spent: number
 }
 
-/** Records have these words in place of a model that a refused request did not name, or that nobody may call. */
-const notModels: ReadonlySet<string> = new Set(["unknown", "other"])
-
-/** The models with a name of their own and those that were used, the most expensive use first. */
-export const modelRows = (names: ReadonlyArray<string>, priced: Priced, buckets: Buckets): ReadonlyArray<ModelRow> => {
-  const prices = new Map(priced.map((price) => [price.model, price]))
+/**
+ * The models that the key may use, the most expensive use first. The sums also have models that it tried and may not
+ * use, so that they add no rows.
+ */
+export const modelRows = (
+  names: ReadonlyArray<string>,
+  { priced, used }: Pick<Models, "priced" | "used">,
+  buckets: Buckets
+): ReadonlyArray<ModelRow> => {
+  const prices = new Map([...used, ...priced].map((price) => [price.model, price]))
   const rows = new Map<string, ModelRow>()
   const rowOf = (model: string): ModelRow =>
     rows.get(model) ?? {
       model,
-      input: prices.get(model)?.input_usd_per_million,
-      output: prices.get(model)?.output_usd_per_million,
+      input: prices.get(model)?.input_usd_per_million ?? undefined,
+      output: prices.get(model)?.output_usd_per_million ?? undefined,
       requests: 0,
       tokens: 0,
       spent: 0
     }
-  for (const name of names) rows.set(name, rowOf(name))
+  for (const name of [...names, ...used.map(({ model }) => model)]) rows.set(name, rowOf(name))
   for (const { display_name, name, summary } of buckets) {
     const model = display_name || name
-    if (!model || (notModels.has(model) && !names.includes(model))) continue
-    const row = rowOf(model)
+    const row = model === undefined ? undefined : rows.get(model)
+    if (model === undefined || row === undefined) continue
     rows.set(model, {
       ...row,
       requests: row.requests + summary.request_count,

@@ -6,10 +6,14 @@ export const useModels = () => {
   const query = useApi("/admin-ui/v1/me/models", {})
   const { data } = query
   return useMemo(() => {
-    const { allowed = null, priced = [] } = data ?? {}
+    const { allowed = null, priced = [], used = [] } = data ?? {}
     const exact = (allowed ?? []).filter((name) => !name.endsWith("*"))
     const patterns = (allowed ?? []).filter((name) => name.endsWith("*"))
     const names = [...new Set([...priced.map(({ model }) => model), ...exact])].sort()
-    return { query, allowsAll: data !== undefined && allowed === null, names, patterns, priced }
+    const begun = patterns[0]?.replace(/[-*]+$/, "") || undefined
+    /** Somebody goes on with what the key has used before, of which a price is the more likely choice. */
+    const first =
+      (used.find(({ input_usd_per_million: price }) => price !== null) ?? used[0])?.model ?? names[0] ?? begun
+    return { query, allowsAll: data !== undefined && allowed === null, names, patterns, priced, used, first }
   }, [data, query])
 }

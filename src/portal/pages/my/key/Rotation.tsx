@@ -9,6 +9,7 @@ import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { SecretOnce } from "../../../shared/dialogs/SecretOnce.tsx"
 import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
+import { useModels } from "../common/useModels.ts"
 
 const graces = [
   { seconds: 3_600, label: "One more hour" },
@@ -23,6 +24,7 @@ const graces = [
  */
 export const Rotation = ({ prefix }: { readonly prefix: string }) => {
   const client = useQueryClient()
+  const models = useModels()
   const [isOpen, setOpen] = useState(false)
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<ApiError | null>(null)
@@ -94,7 +96,7 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
       )}
       {secret !== undefined && (
         <SecretOnce title="Your new secret" secret={secret} onStored={finish}>
-          <Snippets secret={secret} />
+          <Snippets secret={secret} model={models.first} />
         </SecretOnce>
       )}
     </>
