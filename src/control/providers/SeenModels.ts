@@ -1,5 +1,6 @@
 import { Context, DateTime, Effect, Layer } from "effect"
 import { cost, toDollars } from "../../policy/Price.ts"
+import * as UsageSums from "../../state/UsageSums.ts"
 import type { ModelPrice } from "../api/providers/ModelPricesApi.ts"
 import type { Refused } from "../api/schema/Errors.ts"
 import type { Operator } from "../api/schema/Security.ts"
@@ -38,7 +39,8 @@ export class SeenModels extends Context.Service<
           const groups = yield* usage.breakdown("models", { from, breakdown_limit: maxSeenModels, sort_by })
           const latencies = p95 === "true" ? yield* series.latencyByModel(from) : new Map<string, number>()
           const stored = yield* prices.list
-          const seen = seenModels(groups, stored, latencies).filter(
+          const named = groups.filter(({ name }) => !UsageSums.isWithoutModel(name))
+          const seen = seenModels(named, stored, latencies).filter(
             (model) => priced === undefined || (model.price !== null) === (priced === "true")
           )
           return {

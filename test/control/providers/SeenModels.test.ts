@@ -23,6 +23,11 @@ suite("Seen models", (it) => {
       yield* requests("ours-large", 2, "29 days")
       yield* requests("nobodys", 1, "1 hour")
       yield* requests("forgotten", 9, "40 days")
+      // requests without a model, and those whose names no upstream has answered, are no model that lacks a price
+      yield* requests(null, 8, "1 day")
+      yield* requests("invented", 8, "2 days")
+      const { sql } = yield* Database
+      yield* sql`UPDATE usage_events SET model_known = false WHERE model = 'invented'`
       yield* ok("PUT", `${admin}/model-prices/ours-*`, {
         body: { input_usd_per_million: 1, output_usd_per_million: 2 }
       })

@@ -137,17 +137,16 @@ const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArra
         {
           id: "action",
           header: "Price",
-          cell: ({ model, price }: SeenModel) =>
-            model === "other" || model === "unknown" ? null : (
-              <Button
-                variant="subtle"
-                px={6}
-                onClick={() => onPrice(price?.model ?? model)}
-                aria-label={`${price === null ? "Set" : "Change"} the price of ${model}`}
-              >
-                {price === null ? "Set" : "Change"}
-              </Button>
-            )
+          cell: ({ model, price }: SeenModel) => (
+            <Button
+              variant="subtle"
+              px={6}
+              onClick={() => onPrice(price?.model ?? model)}
+              aria-label={`${price === null ? "Set" : "Change"} the price of ${model}`}
+            >
+              {price === null ? "Set" : "Change"}
+            </Button>
+          )
         }
       ])
 ]

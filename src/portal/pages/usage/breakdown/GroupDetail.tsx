@@ -8,7 +8,7 @@ import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
 import { countText, durationText, percentText } from "../../../shared/words/format.ts"
 import styles from "./Breakdown.module.css"
-import { groupOf, isUnlabelled } from "./groups.ts"
+import { groupOf, unlabelledOf } from "./groups.ts"
 import type { Summary } from "./measures.ts"
 import { splitOf } from "./parts.ts"
 
@@ -18,16 +18,24 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
   const { range } = useRange()
   const filters = useUsageFilter()
   const group = groupOf(text("group"))
-  const canFilter = !isUnlabelled(name)
+  const unlabelled = unlabelledOf(group, name)
+  const canFilter = unlabelled === undefined
   const times = { from: range.from.toISOString(), to: range.to.toISOString() }
   const query = { ...filters, ...times, [group.filter]: name }
   const sum = useApi("/admin-ui/admin/usage/summary", { query }, { enabled: canFilter })
   const split = splitOf(text("split"))?.group
   const part = split === undefined || split.name === group.name ? groupOf("model") : split
   const parts = useApi(part.path, { query: { ...query, sort_by: "cost" } }, { enabled: canFilter })
-  if (!canFilter)
+  if (unlabelled !== undefined)
     return (
-      <p>These are the requests without a label of this kind. They cannot be told apart from the others by a filter.</p>
+      <div className={styles.stack}>
+        <p>{unlabelled.reason}</p>
+        <p className={styles.controls}>
+          <LinkButton path="/requests" search={unlabelled.search}>
+            {unlabelled.search["status"] === undefined ? "All requests" : "Requests that failed"}
+          </LinkButton>
+        </p>
+      </div>
     )
   return (
     <div className={styles.stack}>

@@ -65,3 +65,39 @@ export const groupOf = (name: string | undefined): Group => groups.find((group) 
 
 /** Names of the requests that have no such label. They cannot be filtered by. */
 export const isUnlabelled = (name: string): boolean => ["individual", "none", "unknown", "other"].includes(name)
+
+/** Why requests are in a group of models that names no model, so that the other groups have fewer than the lists. */
+const withoutModel: Readonly<Record<string, Unlabelled>> = {
+  unknown: {
+    label: "no model (unknown)",
+    reason: "These requests named no model, such as lists of models, or were refused before their model was read.",
+    search: {}
+  },
+  other: {
+    label: "names that no upstream knows (other)",
+    reason:
+      "These requests named models that no upstream had answered by then: most were refused, or the name was wrong. Clients may send any name, so that the sums do not tell them apart. The list of requests does.",
+    search: { status: "failure" }
+  }
+}
+
+export interface Unlabelled {
+  readonly label: string
+  readonly reason: string
+  /** Where the same requests are, one by one. */
+  readonly search: Readonly<Record<string, string>>
+}
+
+/** What a group without a label is. `undefined` if the group has one. */
+export const unlabelledOf = (group: Pick<Group, "name">, name: string): Unlabelled | undefined => {
+  if (!isUnlabelled(name)) return undefined
+  const ofModels = group.name === "model" ? withoutModel[name] : undefined
+  return (
+    ofModels ?? {
+      label: name,
+      reason:
+        "These are the requests without a label of this kind. They cannot be told apart from the others by a filter.",
+      search: {}
+    }
+  )
+}

@@ -5,7 +5,7 @@ import { useApi } from "../../../api/queries.ts"
 import { filled, type Interval } from "../../../shared/usage/buckets.ts"
 import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
 import { comparedRange } from "./compared.ts"
-import { groupOf } from "./groups.ts"
+import { groupOf, unlabelledOf } from "./groups.ts"
 import { measureOf, type Summary, valueOf } from "./measures.ts"
 import { splitOf } from "./parts.ts"
 
@@ -82,7 +82,7 @@ export const useBreakdown = () => {
         const buckets = byName.get(name)
         return {
           name,
-          label: display_name,
+          label: unlabelledOf(group, name)?.label ?? display_name,
           summary,
           before: before.get(name),
           isNew: isWhole && !before.has(name),
