@@ -37,7 +37,10 @@ import * as HealthMetrics from "./HealthMetrics.ts"
 export class ProviderHealth extends Context.Service<
   ProviderHealth,
   {
-    /** Counts the recorded requests by service, or by provider without a service. Default range: the last 24 hours. */
+    /**
+     * Counts the requests that were sent on, by service, or by provider without a service. What the gateway refused, or
+     * did to a response, says nothing of them. Default range: the last 24 hours.
+     */
     readonly observed: (
       query: ObservedQuery
     ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
@@ -172,11 +175,12 @@ const make = Effect.gen(function* () {
       return yield* runBounded(() =>
         observationRows.all(sql`
         SELECT coalesce(service_name, provider) AS name, count(*) AS request_count,
-          count(*) FILTER (WHERE status = 'failure') AS error_count,
+          count(*) FILTER (WHERE error_code LIKE 'upstream%' OR error_code IS NULL AND status_code >= 400) AS error_count,
           count(*) FILTER (WHERE status_code = 504) AS timeout_count,
           coalesce(sum(fallback_count), 0)::bigint AS fallback_count,
           coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
         FROM usage_events WHERE created_at >= ${DateTime.toDateUtc(since)} AND ${before}
+          AND (upstream_ms IS NOT NULL OR error_code LIKE 'upstream%')
         GROUP BY 1 ORDER BY 1 LIMIT ${maxNames}`)
       )
     }, toStoreFailures),

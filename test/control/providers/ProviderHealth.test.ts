@@ -210,13 +210,23 @@ suite("Provider health", (it) => {
       Effect.gen(function* () {
         const { sql } = yield* Database
         const key = yield* Fixtures.key
-        const used = (at: string, service: string | null, status: number) => sql`
-        INSERT INTO usage_events (id, created_at, request_id, key_id, route, provider, status, status_code, latency_ms,
-          usage_source, cost_source, streamed, fallback_count, service_name)
+        const used = (
+          at: string,
+          service: string | null,
+          status: number,
+          end: { readonly code?: string; readonly isSent?: boolean } = {}
+        ) => sql`
+        INSERT INTO usage_events (id, created_at, request_id, key_id, route, provider, status, status_code, error_code, latency_ms,
+          upstream_ms, usage_source, cost_source, streamed, fallback_count, service_name)
         VALUES (gen_random_uuid(), now() + ${at}::interval, 'r', ${key}, '/services/*', 'internal-service',
-          ${status < 400 ? "success" : "failure"}, ${status}, 10, 'status_only', 'none', false, 1, ${service})`
+          ${status < 400 ? "success" : "failure"}, ${status}, ${end.code ?? null}, 10, ${end.isSent === false ? null : 9},
+          'status_only', 'none', false, 1, ${service})`
         yield* used("0", "ocr", 200)
-        yield* used("-1 hour", "ocr", 504)
+        yield* used("-1 hour", "ocr", 504, { code: "upstream_timeout", isSent: false })
+        // what the gateway refused never came there, and what a guardrail withheld was answered
+        yield* used("-1 hour", "ocr", 402, { code: "budget_exceeded", isSent: false })
+        yield* used("-1 hour", "ocr", 403, { code: "policy_denied", isSent: false })
+        yield* used("-1 hour", "ocr", 400, { code: "guardrail_blocked" })
         yield* used("-2 hours", "ocr", 400)
         yield* used("-1 hour", null, 200)
         yield* used("-2 days", "old", 200)
@@ -230,7 +240,7 @@ suite("Provider health", (it) => {
             fallback_count: 1,
             total_latency_ms: 10
           },
-          { name: "ocr", request_count: 3, error_count: 2, timeout_count: 1, fallback_count: 3, total_latency_ms: 30 }
+          { name: "ocr", request_count: 4, error_count: 2, timeout_count: 1, fallback_count: 4, total_latency_ms: 40 }
         ])
         const all = sums(yield* ok("GET", `${health}?from=2020-01-01T00:00:00Z`))
         assert.deepStrictEqual(

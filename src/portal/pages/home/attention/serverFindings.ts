@@ -37,8 +37,7 @@ export const ofTraffic = (observed: ReadonlyArray<Observed>): ReadonlyArray<Find
                 ...found,
                 id: `errors ${name}`,
                 weight: error_count / request_count >= high ? (3 as const) : (2 as const),
-                sentence: `did not answer ${percent(error_count)} of the requests of a day: they failed, or the gateway refused them`,
-                // the requests say which of both it was
+                sentence: `failed ${percent(error_count)} of the requests that were sent to it in a day`,
                 path: "/requests",
                 search: { status: "failure", range: "24h" }
               }
