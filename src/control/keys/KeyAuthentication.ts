@@ -21,12 +21,17 @@ export type KeyRefused = ControlError<
 
 type Authenticated = Effect.Effect<KeyHolder["Service"], KeyRefused | StoreFailure, HttpServerRequest.HttpServerRequest>
 
-/** Authenticates gateway keys that are presented to the control listener. */
+/**
+ * Authenticates gateway keys that are presented to the control listener. A program that sends the key uses it. A person
+ * who is signed in with it does not: `last_used_at` would otherwise be the time at which its holder looked there.
+ */
 export class PresentedKeys extends Context.Service<
   PresentedKeys,
   {
     readonly authenticate: (raw: Redacted.Redacted) => Authenticated
-    /** `digest` is the SHA-256 of the raw key, in hex. */
+    /** Authenticates a person who signs in. */
+    readonly authenticatePerson: (raw: Redacted.Redacted) => Authenticated
+    /** Authenticates a person who is signed in. `digest` is the SHA-256 of the raw key, in hex. */
     readonly authenticateDigest: (digest: string) => Authenticated
   }
 >()("svc/control/PresentedKeys") {
@@ -43,13 +48,13 @@ const make = Effect.gen(function* () {
       Effect.map(
         keyRows.first(sql`
             SELECT ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretEndsAtSql}`)},
-              coalesce(k.last_used_at < now() - interval '1 minute', true) AS unnoted
+              coalesce(k.last_used_at < now() - interval '1 minute', true) AS is_idle
             FROM api_keys k JOIN (SELECT ${digest}::text) AS asked (digest) ON ${sql.literal(StoredKeys.matchesSecretSql)}`),
         (row) =>
           row && {
             ...StoredKeys.keyOf(row),
             secretEndsAt: Option.fromNullOr(row.secret_ends_at),
-            unnoted: row.unnoted
+            isIdle: row.is_idle
           }
       )
     )
@@ -66,17 +71,17 @@ const make = Effect.gen(function* () {
 
   const lookUp = yield* SecretLookUps.make("gateway keys", ([digest]) => find(digest))
 
-  const authenticate = Effect.fnUntraced(function* (digest: string) {
+  const authenticate = Effect.fnUntraced(function* (digest: string, isUse: boolean) {
     const known = yield* lookUp([digest], yield* SecretLookUps.callerAddress)
     const now = yield* Clock.currentTimeMillis
     const key =
-      known?.unnoted && refusalOf(known, now) === undefined && (yield* disableIfUnused(known, now))
+      known?.isIdle && refusalOf(known, now) === undefined && (yield* disableIfUnused(known, now))
         ? yield* find(digest)
         : known
     if (key === undefined) return yield* toControlError(refusal("invalid_virtual_key"))
     const reason = refusalOf(key, now)
     if (reason !== undefined) return yield* toControlError(reason)
-    if (key.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${key.id}`)
+    if (isUse && key.isIdle) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${key.id}`)
     return {
       keyId: key.id,
       secretDigest: digest,
@@ -86,12 +91,15 @@ const make = Effect.gen(function* () {
     }
   })
 
+  const authenticateRaw = (raw: Redacted.Redacted, isUse: boolean) =>
+    Secret.isMistyped(Redacted.value(raw))
+      ? Effect.fail(toControlError(refusal("invalid_virtual_key")))
+      : authenticate(Secret.digestHex(Redacted.value(raw)), isUse)
+
   return PresentedKeys.of({
-    authenticate: (raw) =>
-      Secret.isMistyped(Redacted.value(raw))
-        ? Effect.fail(toControlError(refusal("invalid_virtual_key")))
-        : authenticate(Secret.digestHex(Redacted.value(raw))),
-    authenticateDigest: authenticate
+    authenticate: (raw) => authenticateRaw(raw, true),
+    authenticatePerson: (raw) => authenticateRaw(raw, false),
+    authenticateDigest: (digest) => authenticate(digest, false)
   })
 })
 
@@ -161,7 +169,7 @@ const noKey = new ControlError(
 )
 
 const keyRows = storedRows(
-  Schema.Struct({ ...StoredKeys.fields, ...StoredKeys.secretField, unnoted: Schema.Boolean }),
+  Schema.Struct({ ...StoredKeys.fields, ...StoredKeys.secretField, is_idle: Schema.Boolean }),
   {
     table: "api_keys",
     key: ["id"]

@@ -106,12 +106,15 @@ const make = Effect.gen(function* () {
       const now = yield* DateTime.now
       const tokenId = owner._tag === "OperatorToken" ? owner.id : null
       const keyId = owner._tag === "GatewayKey" ? owner.id : null
+      const { name } = yield* nameRows.only(sql`SELECT coalesce(
+        (SELECT name FROM operator_tokens WHERE id = ${tokenId}),
+        (SELECT coalesce(name, key_prefix) FROM api_keys WHERE id = ${keyId})) AS name`)
       const { id, value } = yield* insertSession({ tokenId, keyId, secretHash: Secret.digest(secret), endsAt: null })
       return {
         result: value,
         auditAction: { target: "session", action: "sessions:sign_in" },
         targetId: id,
-        snapshots: yield* snapshots(null, { of: owner._tag, id: owner.id, created_at: now }),
+        snapshots: yield* snapshots(null, { of: owner._tag, id: owner.id, name, created_at: now }),
         changes: []
       }
     })
@@ -140,7 +143,7 @@ const make = Effect.gen(function* () {
     Effect.ignore(sql`UPDATE operator_sessions SET used_at = ${DateTime.toDateUtc(now)},
       expires_at = least(${DateTime.toDateUtc(DateTime.addDuration(now, lifetime))}, ends_at) WHERE id = ${id}`)
 
-  /** Keys note their use whenever they authenticate. */
+  /** To look at a key is no use of it, so that sessions of keys note none. */
   const noteTokenUse = (id: string | null) =>
     Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now()
       WHERE id = ${id} AND coalesce(last_used_at < now() - interval '1 minute', true)`)
@@ -157,14 +160,14 @@ const make = Effect.gen(function* () {
       if (isDue) yield* Effect.andThen(extend(row.id, now), noteTokenUse(row.token_id))
       return Option.some(toSession(row, valueOf.get(row.digest) ?? "", isDue ? now : row.used_at))
     }, toStoreFailures),
-    end: Effect.fn("Sessions.end")(({ id, owner }) =>
+    end: Effect.fn("Sessions.end")(({ id, name, owner }) =>
       audit.mutate(function* ({ write }) {
         yield* write`DELETE FROM operator_sessions WHERE id = ${id}`
         return {
           result: undefined,
           auditAction: { target: "session", action: "sessions:sign_out" },
           targetId: id,
-          snapshots: yield* snapshots({ of: owner._tag, id: owner.id, created_at: yield* DateTime.now }, null),
+          snapshots: yield* snapshots({ of: owner._tag, id: owner.id, name, created_at: yield* DateTime.now }, null),
           changes: []
         }
       })
@@ -187,6 +190,7 @@ const Row = Schema.Struct({
   used_at: Schema.DateTimeUtcFromDate,
   ends_at: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
+const nameRows = computedRows(Schema.Struct({ name: Schema.NullOr(Schema.String) }))
 const idRows = computedRows(Schema.Struct({ id: Schema.String }))
 const sessionRows = storedRows(Row, { table: "operator_sessions", key: ["id"] })
 const isScope = Schema.is(Scope)
@@ -205,4 +209,6 @@ const toSession = (row: typeof Row.Type, value: string, usedAt: DateTime.Utc): S
   value: Redacted.make(value)
 })
 
-const snapshots = Snapshots.of(Schema.Struct({ of: Schema.String, id: Schema.String, created_at: Timestamp }))
+const snapshots = Snapshots.of(
+  Schema.Struct({ of: Schema.String, id: Schema.String, name: Schema.NullOr(Schema.String), created_at: Timestamp })
+)

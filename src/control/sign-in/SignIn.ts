@@ -78,7 +78,7 @@ const make = Effect.gen(function* () {
       return { owner: { _tag: "OperatorToken", id } satisfies SessionOwner, scopes, tokenId: id }
     }
     if (!isWellFormed(keyPrefix, raw)) return yield* malformed
-    const { keyId } = yield* keys.authenticate(token)
+    const { keyId } = yield* keys.authenticatePerson(token)
     return { owner: { _tag: "GatewayKey", id: keyId } satisfies SessionOwner, scopes: [], tokenId: null }
   })
 

@@ -228,6 +228,14 @@ suite("Signing in", (it) => {
       const { json, page } = yield* signIn(key.raw)
       assert.deepInclude(json, { kind: "gateway_key", name: "ada", scopes: ["self"] })
       assert.strictEqual((yield* as(page, "GET", "/admin-ui/v1/guardrails")).status, 200)
+      // to look at the key is no use of it, and who looked is in the audit log
+      const { sql } = yield* Database
+      assert.deepStrictEqual(yield* sql`SELECT last_used_at FROM api_keys WHERE id = ${key.id}`, [
+        { last_used_at: null }
+      ])
+      const [event] =
+        yield* sql`SELECT after_json FROM audit_events WHERE action = 'sessions:sign_in' ORDER BY sequence DESC`
+      assert.deepInclude(Object(event?.["after_json"]), { of: "GatewayKey", id: key.id, name: "ada" })
       for (const path of [projects, `${admin}/nothing`, "/admin-ui/tasks/nothing"]) {
         const refused = yield* as(page, "GET", path)
         assert.strictEqual(refusalOf(refused).code, "invalid_session", path)
