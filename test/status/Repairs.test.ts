@@ -32,6 +32,7 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       assert.strictEqual(first.status, 201, JSON.stringify(first.body))
       const { dlq_id } = first.body
       assert.deepInclude(first.body, { edited_from: letter, state: "replayed", problem: null })
+      assert.deepInclude(first.body, { task_id: "t1", changed: ["payload.bad", "payload.order"] })
       yield* eventually(get(message), ({ body }) => body.replacement?.replay_outcome?.outcome === "handled")
       assert.deepStrictEqual(handled, ["t1"])
       const { body: old } = yield* get(message)

@@ -84,7 +84,7 @@ export const auditActions = {
   policy: ["policies:simulate"],
   configuration: ["configuration:apply"],
   process: ["system:drain"],
-  tasks: ["tasks:operate"],
+  tasks: ["tasks:operate", "tasks:operated"],
   session: ["sessions:sign_in", "sessions:sign_out", "sessions:end"]
 } as const
 

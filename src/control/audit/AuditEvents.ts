@@ -1,7 +1,8 @@
 import { Context, DateTime, Effect, Function, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import { type AuditQuery, ListedEvent } from "../api/AuditApi.ts"
-import { keyset, type Page, readPage } from "../store/Paging.ts"
+import type { Cursor } from "../api/schema/Fields.ts"
+import { micros, type Page, readPage } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 export class AuditEvents extends Context.Service<
@@ -17,9 +18,13 @@ const defaultLimit = 100
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
+  /** The events of one transaction have one time, so that their numbers order them. */
+  const after = ({ id, micros }: Cursor) => sql`(created_at, sequence) < (
+    'epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond',
+    coalesce((SELECT sequence FROM audit_events WHERE id = ${id}::uuid), 0))`
+
   return AuditEvents.of({
     list: Effect.fn("AuditEvents.list")(function* ({ cursor, from, limit = defaultLimit, to, ...exact }) {
-      const at = keyset(sql, "audit_events", cursor)
       const matching = sql.and([
         ...(from === undefined ? [] : [sql`created_at >= ${DateTime.toDateUtc(from)}`]),
         ...(to === undefined ? [] : [sql`created_at < ${DateTime.toDateUtc(to)}`]),
@@ -29,9 +34,10 @@ const make = Effect.gen(function* () {
         eventRows,
         sql`
         SELECT id, sequence, encode(previous_hash, 'hex') AS previous_hash, encode(hash, 'hex') AS hash, actor_token_id, action, target_type, target_id, before_json AS before, after_json AS after, request_id,
-          ip, user_agent, created_at, ${at.micros},
+          ip, user_agent, created_at, ${micros(sql, "audit_events")},
           (SELECT name FROM operator_tokens WHERE operator_tokens.id = actor_token_id) AS actor_name
-        FROM audit_events WHERE ${matching} AND ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        FROM audit_events WHERE ${matching} AND ${cursor === undefined ? sql`true` : after(cursor)}
+        ORDER BY created_at DESC, sequence DESC LIMIT ${limit + 1}`,
         limit,
         Function.identity
       )

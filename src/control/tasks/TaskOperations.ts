@@ -1,4 +1,4 @@
-import { Deferred, Effect, Layer, Schema, Stream } from "effect"
+import { Deferred, Effect, Layer, Option, Schema, Stream } from "effect"
 import { HttpBody, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RequestId } from "../api/schema/Errors.ts"
 import { allows, Operator, type Scope } from "../api/schema/Security.ts"
@@ -23,6 +23,14 @@ const scopesOf = (method: string): ReadonlyArray<Scope> =>
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
 
+/** A check of an edit is sent as a change, and changes nothing. */
+const changesSomething = (method: string, path: string): boolean => !isRead(method) && !path.endsWith("/edits/check")
+
+interface Recorded {
+  readonly operation: typeof Operation.Type
+  readonly operator: Operator["Service"]
+}
+
 const authorized = HttpRouter.middleware(
   Effect.gen(function* () {
     const services = yield* authenticationServices
@@ -34,8 +42,21 @@ const authorized = HttpRouter.middleware(
       const { method, url } = yield* HttpServerRequest.HttpServerRequest
       const required = scopesOf(method)
       if (!allows(operator.scopes, required)) return yield* insufficientScope(required)
-      if (!isRead(method)) yield* Effect.provideService(record(audit, { method, path: url }), Operator, operator)
+      if (!changesSomething(method, url)) return undefined
+      const operation = { method, path: url }
+      yield* Effect.provideService(record(audit, operation), Operator, operator)
+      return { operation, operator }
     }).pipe(Effect.provideContext(services))
+    const recordOutcome = (
+      { operation, operator }: Recorded,
+      response: HttpServerResponse.HttpServerResponse,
+      id: string
+    ) =>
+      recordResult(audit, operation, response).pipe(
+        Effect.provideService(Operator, operator),
+        Effect.provideService(RequestId, id),
+        Effect.catch((error) => Effect.logWarning("the result of an operation is not in the audit log", error))
+      )
     /** An event stream ends soon after the credentials have lost the right to it. */
     const untilLost = (response: HttpServerResponse.HttpServerResponse) => {
       const { body } = response
@@ -57,7 +78,11 @@ const authorized = HttpRouter.middleware(
       Effect.flatMap(requestId, (id) =>
         Effect.matchEffect(Effect.provideService(admit, RequestId, id), {
           onFailure: (error) => Effect.succeed(toResponse(error, id)),
-          onSuccess: () => Effect.flatMap(httpEffect, untilLost)
+          onSuccess: (recorded) =>
+            httpEffect.pipe(
+              Effect.tap((response) => (recorded === undefined ? Effect.void : recordOutcome(recorded, response, id))),
+              Effect.flatMap(untilLost)
+            )
         })
       )
   })
@@ -81,6 +106,48 @@ const record = (audit: Audit["Service"], operation: typeof Operation.Type) =>
     }
   })
 
+/** Records what came of it: the status, and what the response says of the objects. Payloads are not recorded. */
+const recordResult = (
+  audit: Audit["Service"],
+  operation: typeof Operation.Type,
+  response: HttpServerResponse.HttpServerResponse
+) =>
+  audit.mutate(function* () {
+    return {
+      result: undefined,
+      auditAction: { target: "tasks", action: "tasks:operated" } as const,
+      targetId: operation.path.slice(0, maxTargetId),
+      snapshots: yield* resultSnapshots(null, { ...operation, status: response.status, result: toldBy(response) }),
+      changes: []
+    }
+  })
+
+/** The members of responses that name objects, their states and the places of a change. */
+const told = [
+  "dlq_id",
+  "edited_from",
+  "task_id",
+  "replay_id",
+  "queue",
+  "queue_name",
+  "target_queue_name",
+  "state",
+  "changed",
+  "problem"
+]
+
+const maxToldBytes = 65_536
+
+const toldBy = ({ body }: HttpServerResponse.HttpServerResponse): typeof Told.Type => {
+  if (body._tag !== "Uint8Array" || body.contentLength > maxToldBytes) return {}
+  const members = Option.getOrElse(decodeMembers(body.text ?? Buffer.from(body.body).toString()), () => ({}))
+  return Object.fromEntries(Object.entries(members).filter(([name, value]) => told.includes(name) && value !== null))
+}
+
+const Told = Schema.Record(Schema.String, Schema.Json)
+const decodeMembers = Schema.decodeUnknownOption(Schema.fromJsonString(Told))
+
 const Operation = Schema.Struct({ method: Schema.String, path: Schema.String })
 const snapshots = Snapshots.of(Operation)
+const resultSnapshots = Snapshots.of(Operation.pipe(Schema.fieldsAssign({ status: Schema.Int, result: Told })))
 const maxTargetId = 256

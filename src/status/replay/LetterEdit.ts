@@ -12,6 +12,7 @@ import * as RetryHeaders from "../../messaging/retry/RetryHeaders.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import { Broker } from "../../services/Broker.ts"
 import { DeadLetterStore, type RepairRefused } from "../dead-letters/DeadLetterStore.ts"
+import { changedPaths } from "./ChangedPaths.ts"
 import { ReplayError, type Replayed, replay } from "./Replay.ts"
 
 /** The content of a letter after the edit: another payload in its envelope, or another envelope. */
@@ -32,6 +33,9 @@ export interface Edited {
   /** The new record. */
   readonly dlq_id: string
   readonly edited_from: string
+  readonly task_id: string | null
+  /** Where the new message differs from the old one. Logs name these places, and none of the values. */
+  readonly changed: ReadonlyArray<string>
   /** `undefined` if the new record was stored, and its replay failed. It can be replayed like any other record. */
   readonly replayed: Replayed | undefined
   readonly problem: string | undefined
@@ -65,16 +69,31 @@ export const check = Effect.fn("LetterEdit.check")(function* (
  */
 export const edit = Effect.fn("LetterEdit.edit")(function* (dlqId: string, change: Edit, aliases: ContractAliasConfig) {
   const store = yield* DeadLetterStore
+  const before = yield* store.get(dlqId)
   const edited = yield* check(dlqId, change, aliases)
   const replaced = yield* store.replace(dlqId, edited)
   if (replaced._tag !== "Done") return yield* refused(dlqId, replaced)
   const replayed = yield* Effect.result(replay(edited.dlq_id))
-  const stored = { dlq_id: edited.dlq_id, edited_from: dlqId }
+  const stored = {
+    dlq_id: edited.dlq_id,
+    edited_from: dlqId,
+    task_id: edited.task_id,
+    changed: changedPaths(bodyIn(before), bodyIn(edited))
+  }
   return Result.match(replayed, {
     onSuccess: (replayed): Edited => ({ ...stored, replayed, problem: undefined }),
     onFailure: (error): Edited => ({ ...stored, replayed: undefined, problem: error.message })
   })
 }, Effect.uninterruptible)
+
+/** `undefined` if the message is no JSON. */
+const bodyIn = (record: DeadLetterRecord | undefined): unknown => {
+  try {
+    return record && JSON.parse(Buffer.from(record.raw_body_b64, "base64").toString())
+  } catch {
+    return undefined
+  }
+}
 
 /** A message that no queue would take is refused before anything is changed. */
 const requireQueue = Effect.fnUntraced(function* (queue: string) {

@@ -104,6 +104,15 @@ describe("the routes of tasks at the control listener", () => {
           [at(event, "target_id"), at(event, "after"), at(event, "request_id")],
           ["/queues/a%2Fb?x=1", { method: "POST", path: "/queues/a%2Fb?x=1" }, "at-three"]
         )
+        // the payload of the response is left out
+        const results = yield* ok("GET", `${admin}/audit-events?action=tasks:operated&limit=1`)
+        assert.deepStrictEqual(
+          [at(results, 0, "after"), at(results, 0, "request_id")],
+          [{ method: "POST", path: "/queues/a%2Fb?x=1", status: 200, result: { queue: "a/b" } }, "at-three"]
+        )
+        const operated = (yield* events).length
+        yield* call("POST", "/admin-ui/tasks/queues/x/edits/check")
+        assert.strictEqual((yield* events).length, operated)
       })
     )
 

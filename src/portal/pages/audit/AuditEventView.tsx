@@ -4,11 +4,11 @@ import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { actorOf } from "../../shared/policy/actor.ts"
 import { CopyButton } from "../../shared/words/CopyButton.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
 import { JsonView } from "../../shared/words/JsonView.tsx"
 import { When } from "../../shared/words/When.tsx"
-import { actorOf } from "./event.ts"
 import { Target } from "./Target.tsx"
 
 /** One event: who, what, the difference, and its links of the chain. */

@@ -3,9 +3,15 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { AuditEvent } from "./event.ts"
 
 /** The page of an object, below `/admin-ui`, if it has one. The id is data, so it is only ever a part of an own path. */
-const pageOf = (kind: string, id: string): string | undefined => {
-  const one = encodeURIComponent(id)
-  switch (kind) {
+const pageOf = ({ after, before, target_id, target_type }: AuditEvent): string | undefined => {
+  const one = encodeURIComponent(target_id)
+  switch (target_type) {
+    case "tasks":
+      return pageOfTasks(target_id)
+    case "session":
+      return memberOf(after ?? before, "of") === "GatewayKey"
+        ? `/keys/${encodeURIComponent(String(memberOf(after ?? before, "id")))}`
+        : "/operators"
     case "key":
       return `/keys/${one}`
     case "bulk_key_change":
@@ -40,9 +46,27 @@ const pageOf = (kind: string, id: string): string | undefined => {
   }
 }
 
+const letterPath = /^\/dlq\/messages\/([^/?]+)/
+const replayPath = /^\/dlq\/replays\/([^/?]+)/
+const taskPath = /^\/tasks\/([^/?]+)/
+
+/** Operations on tasks have the path that was asked for in place of an id. */
+const pageOfTasks = (path: string): string | undefined => {
+  const letter = letterPath.exec(path)?.[1]
+  if (letter !== undefined) return `/dead-letters/${letter}`
+  const replay = replayPath.exec(path)?.[1]
+  if (replay !== undefined) return `/dead-letters/replays/${replay}`
+  const task = taskPath.exec(path)?.[1]
+  if (task !== undefined) return `/tasks/${task}`
+  return path.startsWith("/queues/") ? "/tasks/board" : path.startsWith("/dlq") ? "/dead-letters" : undefined
+}
+
+const memberOf = (json: unknown, name: string): unknown =>
+  typeof json === "object" && json !== null ? Reflect.get(json, name) : undefined
+
 /** A name that an object had says more than its id. */
 const nameIn = (json: unknown): string | undefined => {
-  const name = typeof json === "object" && json !== null ? Reflect.get(json, "name") : undefined
+  const name = memberOf(json, "name")
   return typeof name === "string" ? name : undefined
 }
 
@@ -55,6 +79,7 @@ export const Target = ({ event }: { readonly event: AuditEvent }) => {
     </>
   )
   // what is deleted has no page
-  const page = after === null && before !== null ? undefined : pageOf(target_type, target_id)
+  const isGone = after === null && before !== null && target_type !== "session"
+  const page = isGone ? undefined : pageOf(event)
   return page === undefined ? <span>{words}</span> : <Link to={page}>{words}</Link>
 }

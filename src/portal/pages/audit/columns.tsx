@@ -1,10 +1,11 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { actorOf } from "../../shared/policy/actor.ts"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import type { Filter } from "../../shared/table/FilterBar.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { Changes } from "./Changes.tsx"
-import { type AuditEvent, actorOf } from "./event.ts"
+import type { AuditEvent } from "./event.ts"
 import { Target } from "./Target.tsx"
 
 type Kinds = ResponseOf<"GET", "/admin-ui/admin/audit-events/actions">
@@ -35,7 +36,7 @@ export const columns: ReadonlyArray<Column<AuditEvent>> = [
     id: "changes",
     header: "What changed",
     main: true,
-    cell: ({ after, before }) => <Changes before={before} after={after} />
+    cell: (event) => <Changes event={event} />
   },
   { id: "ip", header: "Address", cell: ({ ip }) => ip ?? "–" },
   {

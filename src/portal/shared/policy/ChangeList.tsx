@@ -1,13 +1,13 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useLiveRefresh } from "../../api/live.ts"
-import { useApi, useApiList } from "../../api/queries.ts"
-import { useAllowed } from "../../api/session.ts"
+import { useApiList } from "../../api/queries.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { Panel } from "../page/Panel.tsx"
 import { PathLink } from "../page/PathLink.tsx"
 import { type Column, DataTable } from "../table/DataTable.tsx"
 import { FieldDiff } from "../words/FieldDiff.tsx"
 import { When } from "../words/When.tsx"
+import { actorOf } from "./actor.ts"
 import { auditedFields } from "./auditedFields.ts"
 import styles from "./ChangeList.module.css"
 
@@ -21,16 +21,11 @@ interface Props {
 }
 
 const liveTopics = ["configuration"] as const
-const mostTokens = 500
 
 /** The audit events of one object, with what each changed. */
 export const ChangeList = ({ id, target }: Props) => {
-  const maySeeNames = useAllowed("operators:manage")
   const list = useApiList(path, { query: { target_type: target, target_id: id, limit: 50 } })
-  const tokens = useApi("/admin-ui/admin/operator-tokens", { query: { limit: mostTokens } }, { enabled: maySeeNames })
   useLiveRefresh(liveTopics, [path])
-  const nameOf = (token: string | null) =>
-    token === null ? "the program" : (tokens.data?.find((one) => one.id === token)?.name ?? token)
   const columns: ReadonlyArray<Column<Event>> = [
     { id: "time", header: "When", width: 120, main: true, cell: ({ created_at }) => <When at={created_at} /> },
     {
@@ -45,7 +40,7 @@ export const ChangeList = ({ id, target }: Props) => {
       header: "By",
       width: 160,
       main: true,
-      cell: ({ actor_token_id }) => <ForeignText>{nameOf(actor_token_id)}</ForeignText>
+      cell: (event) => <ForeignText>{actorOf(event)}</ForeignText>
     },
     {
       id: "difference",

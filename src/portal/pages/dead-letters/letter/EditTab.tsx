@@ -77,8 +77,10 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
         {check.error !== null && <Mistakes error={check.error} />}
         {check.data !== undefined && (
           <p>
-            <StatusWord meaning="good">valid</StatusWord> <ForeignText>{check.data.target_queue_name}</ForeignText>{" "}
-            takes such a message. Whether its handler does, only the replay shows.
+            <StatusWord meaning="idle">envelope checked</StatusWord> It is a message that{" "}
+            <ForeignText>{check.data.target_queue_name}</ForeignText> takes. The payload was not compared with the
+            schema of its handler, which only the worker knows: a payload of the wrong form fails again once it is
+            replayed.
           </p>
         )}
         <Group gap={8} mt="sm">
