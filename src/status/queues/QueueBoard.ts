@@ -29,7 +29,9 @@ export interface QueueView {
   readonly waiting_for_retry: number | null
   /** `null` if nothing waits, or if it is not known when it is due. */
   readonly next_retry_at: string | null
+  /** The messages in the dead-letter queue, also those that were replayed and not removed since. */
   readonly dead: number | null
+  readonly dead_letter_queue: string
   readonly oldest_age: QueueState.OldestAge | null
   readonly last_hour: {
     readonly in: number
@@ -124,11 +126,12 @@ const make = Effect.fnUntraced(function* ({
     pauses: ReadonlyArray<Pause>,
     workers: ReadonlyArray<WorkerReport>
   ) {
-    const { dead_letter_queue, queue, retry_queues } = group
+    const { queue, retry_queues } = group
+    const deadLetterQueue = group.dead_letter_queue ?? `${queue}${defaultDeadLetterSuffix}`
     const [own, dead, waiting, minutes, due, now] = yield* Effect.all(
       [
         countOf(queue),
-        countOf(dead_letter_queue ?? `${queue}${defaultDeadLetterSuffix}`),
+        countOf(deadLetterQueue),
         Effect.forEach(retry_queues, countOf, { concurrency: inspectConcurrency }),
         store.lastHour(queue),
         store.nextDue(queue),
@@ -138,6 +141,7 @@ const make = Effect.fnUntraced(function* ({
     )
     return describe({
       queue,
+      deadLetterQueue,
       own,
       dead,
       waiting,
@@ -209,6 +213,7 @@ const unannounced = (queue: string): QueueGroup => ({ queue, retry_queues: [], d
 
 interface Evidence {
   readonly queue: string
+  readonly deadLetterQueue: string
   readonly own: Count | undefined
   readonly dead: Count | undefined
   readonly waiting: ReadonlyArray<Count | undefined>
@@ -219,7 +224,18 @@ interface Evidence {
   readonly now: number
 }
 
-const describe = ({ consumers, dead, minutes, nextDue, now, own, pause, queue, waiting }: Evidence): QueueView => {
+const describe = ({
+  consumers,
+  dead,
+  deadLetterQueue,
+  minutes,
+  nextDue,
+  now,
+  own,
+  pause,
+  queue,
+  waiting
+}: Evidence): QueueView => {
   const rates = QueueState.ratesOf(minutes)
   const minute = Math.floor(now / 60_000)
   const waitingCount = waiting.reduce<number | null>(
@@ -237,6 +253,7 @@ const describe = ({ consumers, dead, minutes, nextDue, now, own, pause, queue, w
     waiting_for_retry: waitingCount,
     next_retry_at: nextDue === undefined || waitingCount === 0 ? null : new Date(nextDue).toISOString(),
     dead: dead?.messages ?? null,
+    dead_letter_queue: deadLetterQueue,
     oldest_age: (numbers && QueueState.oldestAge(numbers, now)) ?? null,
     last_hour: {
       in: rates.reduce((sum, one) => sum + (one.in ?? 0), 0),

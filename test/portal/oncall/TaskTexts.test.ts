@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { parseExact } from "../../../src/portal/api/exactJson.ts"
+import { deadCounts } from "../../../src/portal/pages/board/alarms.ts"
 import { compareLetters } from "../../../src/portal/pages/dead-letters/groups/compareLetters.ts"
 import { csvOf } from "../../../src/portal/pages/tasks/bulk/taskCsv.ts"
 import { completionsOf } from "../../../src/portal/pages/tasks/completions.ts"
@@ -7,6 +8,28 @@ import { queryOf, withPart } from "../../../src/portal/pages/tasks/searchText.ts
 import { flatten } from "../../../src/portal/shared/tasks/flatten.ts"
 import { letterWords } from "../../../src/portal/shared/tasks/meanings.ts"
 import { planBody } from "../../../src/portal/shared/tasks/replayPlan.ts"
+
+describe("the messages of a dead-letter queue", () => {
+  const index = { queue_name: "q.dlq", indexed_count: 2, unknown_count: 0, replayed_count: 0, replaced_count: 0 }
+  const letters = { ...index, open_count: 0, archived_count: 0, last_indexed_at: null }
+  const counts = (dead: number, given: Partial<typeof letters>) =>
+    deadCounts({ dead, dead_letter_queue: "q.dlq" }, [
+      { ...letters, ...given, message_count: dead, verdict: "agrees", explanation: "" }
+    ])
+
+  it("wait for somebody only until they are edited, replayed or archived", () => {
+    assert.deepStrictEqual(counts(2, { replayed_count: 1, replaced_count: 1 }), { open: 0, settled: 2 })
+    assert.deepStrictEqual(counts(2, { open_count: 1, replayed_count: 1 }), { open: 1, settled: 1 })
+    assert.deepStrictEqual(counts(1, { indexed_count: 0, archived_count: 1 }), { open: 0, settled: 1 })
+    assert.deepStrictEqual(counts(2, { unknown_count: 2 }), { open: 2, settled: 0 })
+  })
+
+  it("wait for somebody where they have no record", () => {
+    assert.deepStrictEqual(counts(3, { open_count: 2 }), { open: 3, settled: 0 })
+    assert.deepStrictEqual(deadCounts({ dead: 3, dead_letter_queue: "q.dlq" }, []), { open: 3, settled: 0 })
+    assert.deepStrictEqual(deadCounts({ dead: null, dead_letter_queue: "q.dlq" }, []), { open: 0, settled: 0 })
+  })
+})
 
 describe("the search for tasks", () => {
   it.each([

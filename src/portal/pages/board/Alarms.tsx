@@ -1,43 +1,53 @@
 import type { UseQueryResult } from "@tanstack/react-query"
-import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../api/ApiError.ts"
-import type { Queues, Workers } from "../../api/TaskTypes.ts"
+import type { DeadLetterQueues, Queues, Workers } from "../../api/TaskTypes.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { PathLink } from "../../shared/page/PathLink.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
-import { alarmsOf } from "./alarms.ts"
+import { type Alarm, alarmsOf } from "./alarms.ts"
 import styles from "./Board.module.css"
 
 interface Props {
   readonly queues: UseQueryResult<Queues, ApiError>
   readonly workers: UseQueryResult<Workers, ApiError>
+  readonly letters: UseQueryResult<DeadLetterQueues, ApiError>
+}
+
+const pageOf = (queue: string, about: Alarm["letters"]): string => {
+  const name = encodeURIComponent(queue)
+  if (about === "open") return `/dead-letters?tab=letters&source_queue_name=${name}`
+  return about === "replayed" ? "/dead-letters?tab=queues" : `/tasks?q=${encodeURIComponent(`queue:${queue}`)}`
 }
 
 /** What needs somebody now, above all else. */
-export const Alarms = ({ queues, workers }: Props) => {
+export const Alarms = ({ letters, queues, workers }: Props) => {
+  const isKnown = queues.data !== undefined && !letters.isPending
   const alarms = alarmsOf({
     broker: queues.data?.broker,
     error: queues.error,
-    queues: queues.data?.queues ?? [],
+    // without the index every message of a dead-letter queue would be taken for an open one
+    queues: isKnown ? (queues.data?.queues ?? []) : [],
+    letters: letters.data?.queues ?? [],
     workers: workers.data?.workers ?? [],
     // an old answer tells nothing of a worker that is silent now
     now: workers.dataUpdatedAt
   })
   return (
     <section className={styles.alarms} aria-label="Alarms" aria-live="polite">
-      {queues.data !== undefined && alarms.length === 0 && (
+      {isKnown && alarms.length === 0 && (
         <p className={styles.calm}>
           <StatusWord meaning="good">no alarm</StatusWord> Every queue has consumers and flows.
         </p>
       )}
       {alarms.length > 0 && (
         <ul>
-          {alarms.map(({ id, meaning, queue, sentence, word }) => (
+          {alarms.map(({ id, letters: about, meaning, queue, sentence, word }) => (
             <li key={id} data-meaning={meaning}>
               <StatusWord meaning={meaning}>{word}</StatusWord>
               {queue !== undefined && (
-                <Link to="/tasks" search={{ q: `queue:${queue}` }}>
+                <PathLink path={pageOf(queue, about)}>
                   <ForeignText>{queue}</ForeignText>
-                </Link>
+                </PathLink>
               )}
               <ForeignText>{sentence}</ForeignText>
             </li>

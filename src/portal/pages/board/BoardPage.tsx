@@ -1,7 +1,7 @@
 import { useTextSearch } from "../../address/search.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useTasksApi } from "../../api/queries.ts"
-import type { Queues, Workers } from "../../api/TaskTypes.ts"
+import type { DeadLetterQueues, Queues, Workers } from "../../api/TaskTypes.ts"
 import { tasksPath } from "../../api/tasks.ts"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
@@ -15,7 +15,7 @@ import { PauseDialog } from "./PauseDialog.tsx"
 import { QueueTable } from "./QueueTable.tsx"
 import { WorkerCards } from "./WorkerCards.tsx"
 
-const topics = ["queues", "workers"] as const
+const topics = ["queues", "workers", "dead_letters"] as const
 /** Ages and times to the next retry move on without an event. */
 const refreshMs = 15_000
 
@@ -24,6 +24,7 @@ const BoardPage = () => {
   const { change, text } = useTextSearch()
   const queues = useTasksApi<Queues>("/queues", {}, { refreshMs })
   const workers = useTasksApi<Workers>("/workers", {}, { refreshMs })
+  const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { refreshMs })
   useLiveRefresh(topics, [tasksPath])
   const isMap = text("view") === "map"
   // how tall the table is on a phone is known with its queues
@@ -41,7 +42,7 @@ const BoardPage = () => {
           </>
         }
       />
-      <Alarms queues={queues} workers={workers} />
+      <Alarms queues={queues} workers={workers} letters={letters} />
       {isMap ? (
         <MapPanel queues={queues.data?.queues ?? []} />
       ) : (
@@ -49,6 +50,7 @@ const BoardPage = () => {
           <QueueTable
             queues={queues.data?.queues ?? []}
             workers={workers.data?.workers ?? []}
+            letters={letters.data?.queues ?? []}
             empty={
               <Empty
                 command={`curl -s ${window.location.origin}${tasksPath}/queues -H "authorization: Bearer $OPERATOR"`}

@@ -1,18 +1,26 @@
 import type { ReactNode } from "react"
-import type { QueueView, WorkerReport } from "../../api/TaskTypes.ts"
+import type { DeadLetterQueue, QueueView, WorkerReport } from "../../api/TaskTypes.ts"
 import { DataTable } from "../../shared/table/DataTable.tsx"
+import { deadCounts } from "./alarms.ts"
 import type { BoardRow } from "./boardRow.ts"
 import { queueColumns } from "./queueColumns.tsx"
 
 interface Props {
   readonly queues: ReadonlyArray<QueueView>
   readonly workers: ReadonlyArray<WorkerReport>
+  readonly letters: ReadonlyArray<DeadLetterQueue>
   readonly empty: ReactNode
 }
 
 /** One row for each queue. */
-export const QueueTable = ({ empty, queues, workers }: Props) => {
-  const rows = queues.map((view): BoardRow => ({ ...view, longest: longestOn(view.queue, workers) }))
+export const QueueTable = ({ empty, letters, queues, workers }: Props) => {
+  const rows = queues.map(
+    (view): BoardRow => ({
+      ...view,
+      longest: longestOn(view.queue, workers),
+      ...deadCounts(view, letters)
+    })
+  )
   return (
     <DataTable
       name="board"

@@ -1,5 +1,5 @@
 import type { ApiError } from "../../api/ApiError.ts"
-import type { BrokerState, QueueView, WorkerReport } from "../../api/TaskTypes.ts"
+import type { BrokerState, DeadLetterQueue, QueueView, WorkerReport } from "../../api/TaskTypes.ts"
 import { durationText } from "../../shared/words/format.ts"
 import type { Meaning } from "../../shared/words/StatusWord.tsx"
 
@@ -10,11 +10,15 @@ export interface Alarm {
   readonly sentence: string
   /** The queue that it is about. */
   readonly queue?: string
+  /** Where to look for what it is about, in place of the tasks of the queue. */
+  readonly letters?: "open" | "replayed"
 }
 
 interface Evidence {
   readonly broker: BrokerState | undefined
   readonly queues: ReadonlyArray<QueueView>
+  /** The index of dead letters, as far as it is known. */
+  readonly letters: ReadonlyArray<DeadLetterQueue>
   readonly workers: ReadonlyArray<WorkerReport>
   readonly error: ApiError | null
   readonly now: number
@@ -24,11 +28,11 @@ interface Evidence {
 const silentMs = 5_000
 
 /** What needs somebody now, the worst first. */
-export const alarmsOf = ({ broker, error, now, queues, workers }: Evidence): ReadonlyArray<Alarm> => [
+export const alarmsOf = ({ broker, error, letters, now, queues, workers }: Evidence): ReadonlyArray<Alarm> => [
   ...storeAlarms(error),
   ...brokerAlarms(broker),
   ...queues.flatMap(queueAlarm).sort((one, other) => rank(one) - rank(other)),
-  ...queues.flatMap(deadAlarm),
+  ...queues.flatMap((queue) => deadAlarms(queue, letters)),
   ...workers.flatMap((worker) => workerAlarm(worker, now))
 ]
 
@@ -84,18 +88,50 @@ const queueAlarm = (view: QueueView): ReadonlyArray<Alarm> => {
   }
 }
 
-const deadAlarm = ({ dead, queue }: QueueView): ReadonlyArray<Alarm> =>
-  (dead ?? 0) === 0
-    ? []
-    : [
-        {
-          id: `${queue} dead`,
-          meaning: "warning",
-          word: "dead letters",
-          sentence: `${dead === 1 ? "1 message of it has" : `${dead} messages of it have`} failed for good and wait in its dead-letter queue.`,
-          queue
-        }
-      ]
+/** Messages of a dead-letter queue that wait for somebody, and those that were replayed or archived since. */
+export const deadCounts = (
+  { dead, dead_letter_queue }: Pick<QueueView, "dead" | "dead_letter_queue">,
+  letters: ReadonlyArray<DeadLetterQueue>
+): { readonly open: number; readonly settled: number } => {
+  const messages = dead ?? 0
+  const index = letters.find(({ queue_name }) => queue_name === dead_letter_queue)
+  if (index === undefined) return { open: messages, settled: 0 }
+  const { archived_count, indexed_count, open_count, unknown_count } = index
+  const withoutRecord = Math.max(0, messages - indexed_count - archived_count)
+  const open = open_count + unknown_count + withoutRecord
+  return { open, settled: Math.max(0, messages - open) }
+}
+
+const deadAlarms = (view: QueueView, letters: ReadonlyArray<DeadLetterQueue>): ReadonlyArray<Alarm> => {
+  const { queue } = view
+  const { open, settled } = deadCounts(view, letters)
+  return [
+    ...(open === 0
+      ? []
+      : [
+          {
+            id: `${queue} dead`,
+            meaning: "warning" as const,
+            word: "dead letters",
+            sentence: `${open === 1 ? "1 message of it has" : `${open} messages of it have`} failed for good and wait in its dead-letter queue.`,
+            queue,
+            letters: "open" as const
+          }
+        ]),
+    ...(settled === 0
+      ? []
+      : [
+          {
+            id: `${queue} replayed`,
+            meaning: "idle" as const,
+            word: "replayed",
+            sentence: `${settled === 1 ? "1 message that was replayed or archived is" : `${settled} messages that were replayed or archived are`} still in its dead-letter queue. They can be removed.`,
+            queue,
+            letters: "replayed" as const
+          }
+        ])
+  ]
+}
 
 const workerAlarm = ({ seen_at, worker }: WorkerReport, now: number): ReadonlyArray<Alarm> => {
   const silent = now - Date.parse(seen_at)

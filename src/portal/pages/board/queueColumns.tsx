@@ -79,13 +79,18 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     header: "Dead",
     numeric: true,
     main: true,
-    cell: ({ dead, queue }) => (
+    cell: ({ dead, open, queue, settled }) => (
       <Labelled name="dead">
-        {dead === null || dead === 0 ? (
-          <Count of={dead} />
+        {dead === null || open === 0 ? (
+          <Count of={dead === null ? null : 0} />
         ) : (
           <Link to="/dead-letters" search={{ tab: "letters", source_queue_name: queue }} className={styles.dead}>
-            <Count of={dead} short />
+            <Count of={open} short />
+          </Link>
+        )}
+        {settled > 0 && (
+          <Link to="/dead-letters" search={{ tab: "queues" }} className={styles.beside}>
+            {settled} replayed
           </Link>
         )}
       </Labelled>
