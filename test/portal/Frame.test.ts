@@ -88,7 +88,9 @@ const frame = (portal: Portal) => {
     await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "hidden" })
     await page.keyboard.press("Control+k")
     await page.getByPlaceholder("Go to, find an id, do …").fill("a1b2c3d4-no-such-id")
-    await page.getByText(/No such id among/).waitFor()
+    await page
+      .getByText(/No such id among .* Requests to unknown paths, or with an unknown key, are not recorded\./)
+      .waitFor()
     await page.keyboard.press("Control+a")
     await page.keyboard.type("audit")
     await page.keyboard.press("Enter")

@@ -38,5 +38,8 @@ export const searchedSentence = (searched: FindResult["searched"]): string => {
     .filter(({ state }) => state !== "searched")
     .map(({ detail, kind }) => `${kindWords[kind]}s: ${detail ?? "not searched"}`)
   const where = asked.length === 0 ? "" : ` No such id among ${asked.join(", ")}.`
-  return [`No page, action or id is called so.${where}`, ...others].join(" ")
+  const isRequestsAsked = searched.some(({ kind, state }) => kind === "request" && state === "searched")
+  // such a request has an id in its response all the same
+  const without = isRequestsAsked ? " Requests to unknown paths, or with an unknown key, are not recorded." : ""
+  return [`No page, action or id is called so.${where}${without}`, ...others].join(" ")
 }

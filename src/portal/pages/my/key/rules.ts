@@ -11,6 +11,9 @@ const hours = (allowed: ReadonlyArray<number>): string =>
 
 const list = (allowed: ReadonlyArray<string>): string => (allowed.length === 0 ? "none" : allowed.join(", "))
 
+/** Paths have limits of their own, and the smaller of both holds. */
+const wherePaths = "where the path allows less"
+
 type Counted = { readonly [Name in keyof Policy]: Policy[Name] extends number | null ? Name : never }[keyof Policy]
 
 /** Limits of one request, with the words for them. How much is left of the other limits is on the home page. */
@@ -20,8 +23,8 @@ const bounds: ReadonlyArray<readonly [field: Counted, about: string, text: (amou
   ["max_cost_per_request", "Cost of one request", (dollars) => `at most ${moneyText(dollars)}`],
   ["max_concurrent_requests", "Requests at once", (count) => `at most ${countText(count)}`],
   ["max_tool_call_count", "Tools of one request", (count) => `at most ${countText(count)}`],
-  ["max_request_body_bytes", "Size of one request", (bytes) => `at most ${bytesText(bytes)}`],
-  ["max_response_body_bytes", "Size of one answer", (bytes) => `at most ${bytesText(bytes)}`],
+  ["max_request_body_bytes", "Size of one request", (bytes) => `at most ${bytesText(bytes)}, or less ${wherePaths}`],
+  ["max_response_body_bytes", "Size of one answer", (bytes) => `at most ${bytesText(bytes)}, or less ${wherePaths}`],
   ["max_stream_duration_seconds", "Length of a stream", (seconds) => `at most ${durationText(seconds * 1_000)}`],
   ["unused_key_auto_disable_after_days", "Without use", (days) => `switched off after ${countText(days)} days`]
 ]

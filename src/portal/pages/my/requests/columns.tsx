@@ -46,7 +46,8 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
       )
   },
   { id: "why", header: "Why", cell: ({ refusal }) => <ForeignText>{refusal?.sentence ?? ""}</ForeignText> },
-  { id: "model", header: "Model", main: true, cell: ({ model, route }) => <ForeignText>{model ?? route}</ForeignText> },
+  { id: "model", header: "Model", main: true, cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
+  { id: "path", header: "Path", hidden: true, cell: ({ route }) => <code>{route}</code> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ total_tokens }) => <Count of={total_tokens} /> },
   {
     id: "cost",

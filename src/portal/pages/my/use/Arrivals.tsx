@@ -38,7 +38,7 @@ export const Arrivals = () => {
                   {row.status === "success" ? "It works" : `refused · ${row.status_code}`}
                 </StatusWord>
                 <span>
-                  <ForeignText>{row.model ?? row.route}</ForeignText>
+                  <ForeignText>{row.model ?? "no model"}</ForeignText>
                   {row.client !== null && <> by {row.client}</>}
                 </span>
                 {row.refusal === null ? (
