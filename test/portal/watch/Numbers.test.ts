@@ -201,7 +201,7 @@ describe("what needs attention", () => {
 })
 
 describe("the alarms of the board", () => {
-  const seen = { broker: undefined, queues: [], workers: [], now: day }
+  const seen = { broker: undefined, queues: [], letters: [], workers: [], now: day }
 
   it("say so where they cannot be known, whatever the reason", () => {
     const words = (status: number) =>
