@@ -96,16 +96,21 @@ export const queueName = (aggregation: AggregationPlane, shards: ReadonlyArray<n
     : `${aggregation.queueNamePrefix}.${[first, ...others].join("-")}`
 }
 
-export const hasQueueNamed = (aggregation: AggregationPlane, name: string): boolean => {
+/** Returns the shards of the queue with this name, or `undefined` if no aggregation queue has this name by default. */
+export const shardsOfQueue = (aggregation: AggregationPlane, name: string): ReadonlyArray<number> | undefined => {
   const { queueNamePrefix, queueTemplate, shardCount } = aggregation
   const several = `${queueNamePrefix}.`
-  if (name.startsWith(several) && /^\d+(-\d+)+$/.test(name.slice(several.length))) return true
+  if (name.startsWith(several) && /^\d+(-\d+)+$/.test(name.slice(several.length)))
+    return name.slice(several.length).split("-").map(Number)
   const first = queueTemplate.indexOf("{shard}")
-  return [1, 2, 3, 4, 5].some((digits) => {
-    const shard = Number(name.slice(first, first + digits))
-    return Number.isInteger(shard) && shard < shardCount && queueName(aggregation, [shard]) === name
-  })
+  const shard = [1, 2, 3, 4, 5]
+    .map((digits) => Number(name.slice(first, first + digits)))
+    .find((one) => Number.isInteger(one) && one < shardCount && queueName(aggregation, [one]) === name)
+  return shard === undefined ? undefined : [shard]
 }
+
+export const hasQueueNamed = (aggregation: AggregationPlane, name: string): boolean =>
+  shardsOfQueue(aggregation, name) !== undefined
 
 export interface AggregationQueue {
   readonly name: string

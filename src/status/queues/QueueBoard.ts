@@ -256,7 +256,7 @@ const describe = ({
     dead_letter_queue: deadLetterQueue,
     oldest_age: (numbers && QueueState.oldestAge(numbers, now)) ?? null,
     last_hour: {
-      in: rates.reduce((sum, one) => sum + (one.in ?? 0), 0),
+      in: QueueState.arrivedIn(rates),
       out: rates.reduce((sum, { out }) => sum + out, 0),
       minutes: rates.map(({ minute, ...counts }) => ({ at: new Date(minute * 60_000).toISOString(), ...counts }))
     },

@@ -42,6 +42,16 @@ export const ratesOf = (minutes: ReadonlyArray<MinuteOfQueue>): ReadonlyArray<Mi
   })
 }
 
+/**
+ * Returns how many messages came within all these minutes. Before the first inspection the number of ready messages is
+ * not known, but whatever was handled until then had come.
+ */
+export const arrivedIn = (rates: ReadonlyArray<MinuteRates>): number => {
+  const inspected = rates.findIndex(({ ready }) => ready !== null)
+  const before = rates.slice(0, inspected + 1).reduce((sum, { out }) => sum + out, 0)
+  return rates.reduce((sum, one) => sum + (one.in ?? 0), before)
+}
+
 const growingWithinMinutes = 10
 const leastGrowth = 10
 const stalledAfterMinutes = 5

@@ -1,8 +1,11 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
+import { ControlStore } from "../../messaging/control/ControlStore.ts"
+import * as Aggregation from "../../messaging/topology/Aggregation.ts"
+import { TaskTopology } from "../../messaging/topology/TaskTopology.ts"
 import { declarations, type Topology } from "../../messaging/topology/Topology.ts"
 import { topologyGraph } from "../../messaging/topology/TopologyGraph.ts"
 import { SharedStatusWorkflowTopology } from "../../messaging/topology/WorkflowTopology.ts"
-import { Broker, type BrokerError, type Examination } from "../../services/Broker.ts"
+import { Broker, type BrokerError, type Declarations, type Examination } from "../../services/Broker.ts"
 
 /** An exchange or a queue of the topologies, compared with the broker. `unknown`: the broker does not respond. */
 export interface MappedObject {
@@ -34,15 +37,18 @@ const concurrency = 16
 /** Objects of a topology change rarely, and each is a request to the broker. */
 const cacheTtl = "10 seconds"
 
-export const layer = (topologies: ReadonlyArray<Topology>): Layer.Layer<TopologyMap, never, Broker> =>
+export const layer = (topologies: ReadonlyArray<Topology>): Layer.Layer<TopologyMap, never, Broker | ControlStore> =>
   Layer.effect(
     TopologyMap,
     Effect.gen(function* () {
       const { examine } = yield* Broker
-      const all = topologies.map(declarations)
-      const exchanges = unique(all.flatMap((one) => one.exchanges))
-      const queues = unique(all.flatMap((one) => one.queues))
+      const { groups } = yield* ControlStore
+      const planned = topologies.map(declarations)
       const view = Effect.gen(function* () {
+        const announced = yield* Effect.orElseSucceed(groups, () => [])
+        const all = [...planned, ...announced.flatMap(({ queue }) => aggregationOf(topologies, queue))]
+        const exchanges = unique(all.flatMap((one) => one.exchanges))
+        const queues = unique(all.flatMap((one) => one.queues))
         const examined = yield* Effect.all(
           {
             exchanges: Effect.forEach(exchanges, (exchange) => liveOf(examine({ exchange })), { concurrency }),
@@ -90,6 +96,21 @@ const liveOf = (examination: Effect.Effect<Examination, BrokerError>): Effect.Ef
 const unique = <A extends { readonly name: string }>(objects: ReadonlyArray<A>): ReadonlyArray<A> => [
   ...new Map(objects.map((one) => [one.name, one])).values()
 ]
+
+/**
+ * A topology does not tell which worker serves which shards, so the aggregation queues are those that workers announce.
+ * Topologies may share them, so the first one that knows the queue describes it.
+ */
+const aggregationOf = (topologies: ReadonlyArray<Topology>, queue: string): ReadonlyArray<Declarations> => {
+  for (const topology of topologies) {
+    if (!(topology instanceof TaskTopology) || topology.aggregation === undefined) continue
+    const shards = Aggregation.shardsOfQueue(topology.aggregation, queue)
+    if (shards === undefined) continue
+    const found = Aggregation.aggregationQueueOf(topology, shards, queue)
+    if (Result.isSuccess(found)) return [found.success.declarations]
+  }
+  return []
+}
 
 const stagesOf = (topology: Topology): TopologyView["stages"] => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return []

@@ -4,8 +4,11 @@ import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
 import * as ControlStore from "../../../src/messaging/control/ControlStore.ts"
+import { RoutedTasksSharedStatusShardedAggregationTopology } from "../../../src/messaging/topology/TaskTopology.ts"
 import { Broker, type Connection } from "../../../src/services/Broker.ts"
 import * as QueueBoard from "../../../src/status/queues/QueueBoard.ts"
+import * as QueueState from "../../../src/status/queues/QueueState.ts"
+import * as TopologyMap from "../../../src/status/queues/TopologyMap.ts"
 
 /** A broker with empty queues. While `isFrozen`, it does not respond. */
 const broker = (isFrozen: () => boolean, connection: Connection) =>
@@ -27,6 +30,18 @@ const board = (isFrozen: () => boolean = () => false, connection: Connection = {
     Layer.provide(RedisMemory.layer()),
     Layer.provide(broker(isFrozen, connection))
   )
+
+const sharded = new RoutedTasksSharedStatusShardedAggregationTopology({
+  tasks_exchange: "tasks",
+  tasks_queue: "reads",
+  task_types: ["read"],
+  status_exchange: "status",
+  status_queue: "statuses",
+  shard_count: 3,
+  aggregation_queue_template: "books.{shard}",
+  aggregation_queue_name_prefix: "several",
+  prefetch_count: 1
+})
 
 /** The queues with their states, after the board's cache and its time for the broker are over. */
 const states = Effect.gen(function* () {
@@ -78,5 +93,48 @@ describe("the board of queues", () => {
       assert.deepStrictEqual(yield* states, ["named: well"])
       assert.strictEqual((yield* Effect.flip(resume("gone")))._tag, "UnknownQueue")
     }).pipe(Effect.provide(board()))
+  )
+})
+
+describe("the sums of an hour", () => {
+  it("count what had come before the first inspection, so that an empty queue has no more out than in", () => {
+    const rates = QueueState.ratesOf([
+      { minute: 1, done: 3, ready: null },
+      { minute: 2, done: 4, ready: 0 },
+      { minute: 3, done: 1, ready: 2 }
+    ])
+    assert.deepStrictEqual(
+      rates.map((one) => one.in),
+      [null, null, 3]
+    )
+    assert.strictEqual(QueueState.arrivedIn(rates), 10)
+    assert.strictEqual(QueueState.arrivedIn([]), 0)
+  })
+})
+
+describe("the map of the topology", () => {
+  it.effect("has the aggregation queues that workers announce", () =>
+    Effect.gen(function* () {
+      const { announce } = yield* ControlStore.ControlStore
+      yield* Effect.forEach(["books.1", "several.0-2", "another"], (queue) =>
+        announce({ queue, retry_queues: [], dead_letter_queue: null })
+      )
+      const { bindings, queues } = yield* (yield* TopologyMap.TopologyMap).view
+      assert.deepStrictEqual(queues.map(({ name }) => name).toSorted(), ["books.1", "reads", "several.0-2", "statuses"])
+      assert.deepStrictEqual(
+        bindings
+          .flatMap(({ queue, routing_key: key }) => (key.startsWith("agg.") ? [`${key} ${queue}`] : []))
+          .toSorted(),
+        ["agg.0 several.0-2", "agg.1 books.1", "agg.2 several.0-2"]
+      )
+    }).pipe(
+      Effect.provide(
+        TopologyMap.layer([sharded]).pipe(
+          Layer.provideMerge(ControlStore.layer()),
+          Layer.provide(RedisMemory.layer()),
+          Layer.provide(broker(() => false, { _tag: "Connected" }))
+        )
+      )
+    )
   )
 })
