@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { attemptsOf } from "../../../src/portal/pages/tasks/attempts/attempts.ts"
+import { attemptsText, outcomesText } from "../../../src/portal/pages/tasks/attempts/outcomes.ts"
 import { fold } from "../../../src/portal/pages/tasks/task/graph/fold.ts"
 import { stepsOf } from "../../../src/portal/pages/tasks/task/sequence/steps.ts"
 import { barsOf, ticksOf } from "../../../src/portal/pages/tasks/task/timeline/bars.ts"
-import { failuresOf, mostRows, rowsOf, spanOf } from "../../../src/portal/pages/tasks/task/timeline/rows.ts"
+import { failuresOf, mostRows, rowsOf, spanOf, wholeOf } from "../../../src/portal/pages/tasks/task/timeline/rows.ts"
 import { areaOf, firstViewport, partIn } from "../../../src/portal/shared/graph/area.ts"
 import { placesOf, size } from "../../../src/portal/shared/graph/layout.ts"
-import { parentOf, retried, workflow } from "./Graphs.ts"
+import { parentOf, repaired, retried, workflow } from "./Graphs.ts"
 
 const none: ReadonlySet<string> = new Set()
 const screen = { width: 1_200, height: 600 }
@@ -34,6 +35,14 @@ describe("attempts of a task", () => {
     assert.strictEqual(first?.reason, "handler_error")
     assert.strictEqual(attemptsOf(retried(2), undefined).at(-1)?.outcome, "done")
   })
+
+  it("are counted once in every place, and the delivery to the aggregation is none", () => {
+    const attempts = attemptsOf(repaired, undefined)
+    assert.strictEqual(attemptsText(attempts), "3 attempts and 1 aggregation")
+    assert.strictEqual(outcomesText(attempts), "1 failed, 1 failed and retried, 2 done")
+    assert.strictEqual(attempts[0]?.message, "no such page")
+    assert.lengthOf(failuresOf(rowsOf(attempts, "t", none)), 2)
+  })
 })
 
 describe("the timeline", () => {
@@ -47,11 +56,26 @@ describe("the timeline", () => {
     })
     assert.isAtMost(bars.length, 1_000)
     assert.isAtMost(took, 500)
-    assert.isTrue(bars.every(({ outcome }) => outcome === "retried"))
+    assert.isTrue(bars.slice(0, -1).every(({ outcome }) => outcome === "retried"))
+    assert.strictEqual(bars.at(-1)?.outcome, "done")
     assert.strictEqual(
       bars.reduce((sum, { count, kind }) => sum + (kind === "attempt" ? count : 0), 0),
       10_000
     )
+  })
+
+  it("takes as long as from the first start to the last end, and the margin beside its bars is no time", () => {
+    const attempts = attemptsOf(retried(2), undefined)
+    const whole = wholeOf(attempts, now)
+    assert.strictEqual(whole.to - whole.from, 1_100)
+    assert.isAbove(spanOf(attempts, now).to, whole.to)
+  })
+
+  it("shows a bar of several attempts as the task went on, unless it has failed for good", () => {
+    const worst = (graph: typeof repaired) =>
+      barsOf(attemptsOf(graph, undefined), { from: 0, to: now * 2 }, 100, now).map(({ outcome }) => outcome)
+    assert.deepStrictEqual(worst(retried(3)), ["done"])
+    assert.deepStrictEqual(worst(repaired), ["dead"])
   })
 
   it("folds more than 500 rows into groups with counts, which open", () => {
@@ -88,16 +112,24 @@ describe("the graph", () => {
   it("draws thousands of attempts that look alike by the first and the last of them", () => {
     const { edges, nodes } = fold(retried(10_000, "failed"))
     const titles = nodes.map(({ title }) => title)
-    assert.deepStrictEqual(titles.slice(0, 5), ["t", ...[1, 2, 3, 4].map((n) => `t attempt ${n}`)])
+    assert.deepStrictEqual(titles.slice(0, 5), ["t", ...[1, 2, 3, 4].map((n) => `attempt ${n}`)])
     assert.include(titles, "9,991 more like these")
     assert.deepStrictEqual(
       titles.slice(-5),
-      [9_996, 9_997, 9_998, 9_999, 10_000].map((n) => `t attempt ${n}`)
+      [9_996, 9_997, 9_998, 9_999, 10_000].map((n) => `attempt ${n}`)
     )
     assert.lengthOf(edges, nodes.length - 1)
     const [folded] = nodes.filter(({ title }) => title.includes("more"))
     assert.isTrue(folded?.parts.includes("task-attempt:t:5000"))
     assert.isUndefined(fold(retried(12)).nodes.find(({ title }) => title.includes("more")))
+  })
+
+  it("shows the number of an attempt however long the ids are, and a child after its parent", () => {
+    const { edges, nodes } = fold(parentOf(2, "a-task-with-a-very-long-id-1795824612370"))
+    const titles = nodes.map(({ title }) => title)
+    assert.isTrue(titles.every((title) => title.length <= 26))
+    assert.isTrue(titles.some((title) => title.endsWith("12370.1 attempt 1")))
+    assert.isTrue(edges.some(({ label, source }) => label === "child" && source.startsWith("task:")))
   })
 
   it("draws more than 50 children as one node with counts", () => {

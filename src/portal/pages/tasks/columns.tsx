@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import type { Task } from "../../api/TaskTypes.ts"
+import { ForeignId } from "../../shared/foreign/ForeignId.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { meaningOfTaskStatus } from "../../shared/tasks/meanings.ts"
@@ -29,7 +30,7 @@ export const columnsWith = (costs: TaskCosts | undefined): ReadonlyArray<Column<
     header: "Task",
     cell: ({ task_id }) => (
       <Link to="/tasks/$taskId" params={{ taskId: task_id }}>
-        <ForeignText title={task_id}>{task_id}</ForeignText>
+        <ForeignId id={task_id} />
       </Link>
     )
   },
@@ -45,14 +46,18 @@ export const columnsWith = (costs: TaskCosts | undefined): ReadonlyArray<Column<
   },
   { id: "task_type", header: "Type", cell: ({ task_type }) => foreign(task_type) },
   { id: "attempt", header: "Retry", numeric: true, cell: ({ attempt }) => attempt ?? "–" },
-  { id: "first_at", header: "Started", main: true, cell: ({ first_at }) => <When at={first_at} /> },
-  { id: "last_at", header: "Latest", hidden: true, cell: ({ last_at }) => <When at={last_at} /> },
-  { id: "duration", header: "Duration", numeric: true, cell: ({ duration_ms }) => durationText(duration_ms) },
-  { id: "queue", header: "Queue", cell: ({ queue }) => foreign(queue) },
+  // the list knows the statuses of a task alone: it may have waited before the first one
+  { id: "first_at", header: "First status", main: true, cell: ({ first_at }) => <When at={first_at} /> },
+  { id: "last_at", header: "Last status", hidden: true, cell: ({ last_at }) => <When at={last_at} /> },
+  { id: "duration", header: "First to last", numeric: true, cell: ({ duration_ms }) => durationText(duration_ms) },
+  // why a task has failed is seen without moving the table
+  { id: "message", header: "Last message", main: true, cell: ({ message }) => foreign(message) },
+  { id: "queue", header: "Queue", hidden: true, cell: ({ queue }) => foreign(queue) },
   { id: "worker", header: "Worker", hidden: true, cell: ({ worker }) => foreign(worker) },
   {
     id: "parent",
     header: "Parent",
+    hidden: true,
     cell: ({ parent_id }) =>
       parent_id === null ? (
         "–"
@@ -72,6 +77,5 @@ export const columnsWith = (costs: TaskCosts | undefined): ReadonlyArray<Column<
           cell: ({ task_id }: Task) => <Cost of={task_id} among={costs} />
         }
       ]),
-  { id: "error", header: "Error", hidden: true, cell: ({ error_class }) => foreign(error_class) },
-  { id: "message", header: "Last message", main: true, cell: ({ message }) => foreign(message) }
+  { id: "error", header: "Error", hidden: true, cell: ({ error_class }) => foreign(error_class) }
 ]

@@ -138,7 +138,7 @@ const stepOf = (drawn: Drawn, places: Places, selection: string | undefined): St
   ...size,
   handles,
   selected: isChosen(drawn, selection),
-  ariaLabel: shownText([drawn.title, ...drawn.lines].join(", "))
+  ariaLabel: shownText([drawn.fullTitle ?? drawn.title, ...drawn.lines].join(", "))
 })
 
 const lineOf = ({ id, isDashed, label, source, target }: DrawnEdge): Edge => ({
@@ -154,7 +154,7 @@ const Step = ({ data: { drawn }, selected }: NodeProps<StepNode>) => (
   <div className={styles.step} data-meaning={drawn.meaning} data-selected={selected || undefined} style={size}>
     <Handle type="target" position={Position.Left} isConnectable={false} />
     <strong>
-      <ForeignText title={drawn.title}>{drawn.title}</ForeignText>
+      <ForeignText title={drawn.fullTitle ?? drawn.title}>{drawn.title}</ForeignText>
     </strong>
     {drawn.lines.map((line) => (
       <span key={line}>

@@ -4,6 +4,8 @@ import type { Meaning } from "../words/StatusWord.tsx"
 export interface Drawn {
   readonly id: string
   readonly title: string
+  /** For its hint, where the title is shortened. */
+  readonly fullTitle?: string
   readonly lines: ReadonlyArray<string>
   readonly meaning: Meaning
   /** The ids of what is part of it: a selection of one of them is a selection of it. */

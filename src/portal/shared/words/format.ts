@@ -90,6 +90,14 @@ export const clockText = (at: Date, utc: boolean): string => {
 /** `26 Nov`: a day of the records, which is one of UTC. */
 export const dayText = (at: Date): string => `${at.getUTCDate()} ${months[at.getUTCMonth()]}`
 
+/** `book-17…70.2`: a text with at most so many characters, cut in its middle, because ids differ at their ends. */
+export const middleText = (text: string, most: number): string => {
+  const characters = [...text]
+  if (characters.length <= most) return text
+  const end = Math.floor((most - 1) / 2)
+  return `${characters.slice(0, most - 1 - end).join("")}…${characters.slice(-end).join("")}`
+}
+
 const minuteMs = 60_000
 const dayMs = 86_400_000
 

@@ -18,8 +18,12 @@ export interface Attempt {
   /** `undefined` while it runs, or if nothing tells of its end. */
   readonly end: number | undefined
   readonly outcome: Outcome
-  /** Why it has failed. */
+  /** Why it has failed, in one word. */
   readonly reason: string | null
+  /** Why it has failed, in the words of its exception. */
+  readonly message: string | null
+  /** The delivery brings a result to the aggregation of the parent, and is no attempt of the task. */
+  readonly isAggregation: boolean
   readonly statuses: ReadonlyArray<GraphNode>
   /** Until when its retry waits: until the next attempt, or until it is due. */
   readonly retry: { readonly id: string; readonly from: number; readonly until: number | undefined } | undefined
@@ -62,7 +66,7 @@ export const attemptsOf = (
       {
         id: node.id,
         taskId: node.task_id ?? "",
-        type: text(node.annotations["task_type"]) ?? text(node.annotations["stage"]) ?? "–",
+        type: typeOf(node),
         label: node.label,
         worker: text(node.annotations["consumer_name"]),
         queue: text(node.annotations["queue_name"]),
@@ -70,6 +74,8 @@ export const attemptsOf = (
         end: outcome === "running" || ends.length === 0 ? undefined : Math.max(start, ...ends),
         outcome,
         reason: text((dead ?? retry)?.annotations["reason"]),
+        message: failures.has(outcome) ? messageOf(dead, statuses) : null,
+        isAggregation: typeOf(node) === aggregation,
         statuses,
         retry: retry === undefined ? undefined : retryOf(retry, from, byId, explanation),
         parts: [...statuses, retry, dead]
@@ -80,6 +86,19 @@ export const attemptsOf = (
     ]
   })
 }
+
+const aggregation = "aggregation"
+
+/** An aggregation event has no type of its own, and names the task that it is for. */
+const typeOf = ({ annotations }: GraphNode): string =>
+  text(annotations["task_type"]) ??
+  text(annotations["stage"]) ??
+  (text(annotations["parent_task_id"]) === null ? "–" : aggregation)
+
+/** The record of a dead letter has the message of the exception. Of a retry, the status that tells of it has. */
+const messageOf = (dead: GraphNode | undefined, statuses: ReadonlyArray<GraphNode>): string | null =>
+  text(dead?.annotations["exception_message"]) ??
+  statuses.reduce<string | null>((found, { annotations }) => text(annotations["message"]) ?? found, null)
 
 const isRunning = (node: GraphNode, explanation: Explanation | undefined): boolean =>
   explanation?.verdict === "being_handled" &&

@@ -64,14 +64,15 @@ const nodeFacts = (node: GraphNode): ReadonlyArray<Fact> => [
   })
 ]
 
-const attemptFacts = ({ end, outcome, retry, start, statuses }: Attempt): ReadonlyArray<Fact> => [
+const attemptFacts = ({ end, message, outcome, retry, start, statuses }: Attempt): ReadonlyArray<Fact> => [
   [
     "Outcome",
     <StatusWord key="outcome" meaning={outcomes[outcome].meaning}>
       {outcomes[outcome].words}
     </StatusWord>
   ],
-  ["Took", end === undefined ? "–" : durationText(end - start)],
+  ...(message === null ? [] : [["Exception", <ForeignText key="exception">{message}</ForeignText>] as const]),
+  ["From its delivery to its end", end === undefined ? "–" : durationText(end - start)],
   ...(retry?.until === undefined ? [] : [["Waited for its retry", durationText(retry.until - retry.from)] as const]),
   ...(statuses.length === 0 ? [] : [["Statuses", statuses.map(({ label }) => label).join(" → ")] as const])
 ]

@@ -1,7 +1,7 @@
 import type { ExecutionGraph, GraphEdge, GraphNode } from "../../../../api/TaskTypes.ts"
 import type { Drawn, DrawnEdge } from "../../../../shared/graph/drawn.ts"
 import { meaningOfTaskStatus } from "../../../../shared/tasks/meanings.ts"
-import { countText } from "../../../../shared/words/format.ts"
+import { countText, middleText } from "../../../../shared/words/format.ts"
 import { foldRuns } from "./runs.ts"
 
 /** More children of one type are drawn as one node. */
@@ -28,7 +28,7 @@ export const fold = ({ edges, nodes, task_id }: ExecutionGraph) => {
   const drawn: Array<Drawn> = nodes.flatMap((node) => {
     if (!own(node) || node.kind === "status_event") return []
     if (node.kind === "retry" && next.has(node.id)) return []
-    return [drawnOf(node, statuses.get(node.id) ?? [])]
+    return [drawnOf(node, statuses.get(node.id) ?? [], task_id)]
   })
   const shown = new Set(drawn.map(({ id }) => id))
   const lines = edges.flatMap((edge): ReadonlyArray<DrawnEdge> => {
@@ -43,11 +43,13 @@ export const fold = ({ edges, nodes, task_id }: ExecutionGraph) => {
       passed === undefined
         ? edgeWords[edge.kind]
         : `${retry?.label ?? "retry"} · ${String(retry?.annotations["reason"] ?? "")}`
+    // a child stands to the right of its parent, although its result goes back to it
+    const isChild = edge.kind === "aggregated_into"
     return [
       {
         id: `${edge.source} ${edge.kind} ${target}`,
-        source: edge.source,
-        target,
+        source: isChild ? target : edge.source,
+        target: isChild ? edge.source : target,
         label,
         isDashed: passed !== undefined
       }
@@ -59,7 +61,7 @@ export const fold = ({ edges, nodes, task_id }: ExecutionGraph) => {
     nodes: [...drawn, crowd],
     edges: [
       ...lines,
-      { id: "children", source: crowd.id, target: `task:${task_id}`, label: edgeWords.aggregated_into, isDashed: false }
+      { id: "children", source: `task:${task_id}`, target: crowd.id, label: edgeWords.aggregated_into, isDashed: false }
     ]
   })
 }
@@ -86,7 +88,7 @@ const edgeWords: Readonly<Record<GraphEdge["kind"], string>> = {
   manual_retry_to: "handed over",
   entered_stage: "",
   stage_transitioned_to: "next stage",
-  aggregated_into: "part of"
+  aggregated_into: "child"
 }
 
 const kindWords: Readonly<Record<GraphNode["kind"], string>> = {
@@ -102,13 +104,24 @@ const kindWords: Readonly<Record<GraphNode["kind"], string>> = {
 
 const text = (value: unknown): ReadonlyArray<string> => (typeof value === "string" && value !== "" ? [value] : [])
 
-const drawnOf = (node: GraphNode, statuses: ReadonlyArray<GraphNode>): Drawn => {
+const mostTitle = 26
+
+/** The number of an attempt must be seen, and the id before it is that of the page, or of the node before. */
+const titleOf = ({ kind, label, task_id }: GraphNode, pageTask: string): string => {
+  if (kind !== "task_attempt" || task_id === null || !label.startsWith(`${task_id} `))
+    return middleText(label, mostTitle)
+  const attempt = label.slice(task_id.length + 1)
+  return task_id === pageTask ? attempt : `${middleText(task_id, mostTitle - attempt.length - 1)} ${attempt}`
+}
+
+const drawnOf = (node: GraphNode, statuses: ReadonlyArray<GraphNode>, pageTask: string): Drawn => {
   const last = statuses.at(-1)
   const names = statuses.map(({ label }) => label)
   const path = names.filter((name, place) => name !== names[place - 1])
   return {
     id: node.id,
-    title: node.label,
+    title: titleOf(node, pageTask),
+    fullTitle: node.label,
     lines: [
       [kindWords[node.kind], ...text(node.annotations["consumer_name"])].join(" · "),
       ...(path.length === 0

@@ -3,7 +3,7 @@ import { IconChevronDown, IconChevronRight } from "@tabler/icons-react"
 import { Link } from "@tanstack/react-router"
 import { ForeignText } from "../../../../shared/foreign/ForeignText.tsx"
 import { countText, durationText } from "../../../../shared/words/format.ts"
-import { outcomes } from "../../attempts/outcomes.ts"
+import { attemptsText, outcomes, outcomesText } from "../../attempts/outcomes.ts"
 import type { Bar } from "./bars.ts"
 import type { TimelineRow } from "./rows.ts"
 import styles from "./Timeline.module.css"
@@ -56,7 +56,7 @@ const Track = ({ bars, onSelect, row, selection }: TrackProps) => {
       type="button"
       className={styles.track}
       disabled={bars.length === 0}
-      aria-label={`Attempts of ${row.label}: ${summaryOf(row)}`}
+      aria-label={`${row.label}: ${summaryOf(row)}`}
       onClick={(event) => {
         // Enter and Space have no place
         if (event.detail === 0) return take(place + 1)
@@ -80,14 +80,8 @@ const Track = ({ bars, onSelect, row, selection }: TrackProps) => {
   )
 }
 
-const mostNamed = 6
-
 const summaryOf = ({ attempts, detail }: TimelineRow): string =>
-  detail !== ""
-    ? detail
-    : attempts.length <= mostNamed
-      ? attempts.map(({ outcome }) => outcomes[outcome].words).join(", ")
-      : `${attempts.length} attempts, the last one ${outcomes[attempts.at(-1)?.outcome ?? "unknown"].words}`
+  detail !== "" ? detail : `${attemptsText(attempts)}: ${outcomesText(attempts)}`
 
 interface BarProps {
   readonly bar: Bar
@@ -101,7 +95,7 @@ const BarMark = ({ bar: { attempt, count, kind, left, outcome, width }, isSelect
     kind === "wait"
       ? `waits for its retry after ${attempt.label}`
       : count > 1
-        ? `${count} attempts, the worst of them ${words}`
+        ? `${count} attempts: ${words}`
         : `${attempt.label}: ${words}${length}`
   return (
     <span

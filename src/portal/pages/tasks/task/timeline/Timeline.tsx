@@ -8,7 +8,7 @@ import { Axis } from "./Axis.tsx"
 import { barsOf } from "./bars.ts"
 import { Controls } from "./Controls.tsx"
 import { Row } from "./Row.tsx"
-import { failuresOf, rowsOf, spanOf } from "./rows.ts"
+import { failuresOf, rowsOf, spanOf, wholeOf } from "./rows.ts"
 import styles from "./Timeline.module.css"
 import { useWindow } from "./useWindow.ts"
 
@@ -32,7 +32,8 @@ export const Timeline = ({ attempts, onSelect, selection, taskId }: Props) => {
   )
   // what has ended is drawn once, and not every second
   const until = isRunning ? now : 0
-  const window = useWindow(useMemo(() => spanOf(attempts, until || Date.now()), [attempts, until]))
+  const drawn = useMemo(() => spanOf(attempts, until || Date.now()), [attempts, until])
+  const window = useWindow(drawn)
   const scroller = useRef<HTMLDivElement>(null)
   const { ref: track, width } = useElementSize()
   const labels = isNarrow ? 104 : 240
@@ -91,7 +92,13 @@ export const Timeline = ({ attempts, onSelect, selection, taskId }: Props) => {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the rows in it take the focus, and the keys move the time
     <div ref={track} className={styles.timeline} onKeyDown={press}>
-      <Controls window={window} failures={failed.length} onFailure={nextFailure} attempts={attempts.length} />
+      <Controls
+        window={window}
+        failures={failed.length}
+        onFailure={nextFailure}
+        attempts={attempts}
+        whole={wholeOf(attempts, now)}
+      />
       <div ref={scroller} className={styles.scroller}>
         <Axis window={window} labels={labels} pixels={pixels} />
         <div className={styles.rows} style={{ height: virtual.getTotalSize() }}>

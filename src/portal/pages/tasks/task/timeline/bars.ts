@@ -19,7 +19,10 @@ const least = 4
 /** The one that a merged bar shows: what has failed must not be hidden. */
 const order: ReadonlyArray<Outcome> = ["done", "unknown", "handed_over", "cancelled", "running", "retried", "dead"]
 
-const worse = (one: Outcome, other: Outcome): Outcome => (order.indexOf(one) >= order.indexOf(other) ? one : other)
+/** Whether a merged bar goes on to show the attempt that it showed. A retry is settled by the next attempt of its task. */
+const isShownStill = (one: Attempt, other: Attempt): boolean =>
+  (one.outcome !== "retried" || one.taskId !== other.taskId) &&
+  order.indexOf(one.outcome) >= order.indexOf(other.outcome)
 
 /** The bars of a row within a span. However many attempts there are, there are no more bars than fit. */
 export const barsOf = (
@@ -41,13 +44,14 @@ export const barsOf = (
     const before = bars.at(-1)
     isClose = before !== undefined && left < before.left + Math.max(before.width, least)
     if (isClose && before !== undefined) {
+      const shown = isShownStill(before.attempt, attempt) ? before.attempt : attempt
       bars[bars.length - 1] = {
         ...before,
         kind: "attempt",
         width: Math.max(before.width, left + width - before.left),
-        outcome: worse(before.outcome, outcome),
+        outcome: shown.outcome,
         count: before.count + 1,
-        attempt: worse(before.outcome, outcome) === before.outcome ? before.attempt : attempt
+        attempt: shown
       }
       continue
     }

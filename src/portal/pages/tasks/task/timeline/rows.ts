@@ -85,13 +85,18 @@ export interface Span {
 }
 
 /** From the first start to the last end, or until now while something runs. */
-export const spanOf = (attempts: ReadonlyArray<Attempt>, now: number): Span => {
+export const wholeOf = (attempts: ReadonlyArray<Attempt>, now: number): Span => {
   let [from, to] = [Number.POSITIVE_INFINITY, 0]
   for (const { end, outcome, retry, start } of attempts) {
     from = Math.min(from, start)
     to = Math.max(to, end ?? (outcome === "running" ? now : start), retry?.until ?? retry?.from ?? 0)
   }
-  if (from > to) return { from: now - 1_000, to: now }
+  return from > to ? { from: now - 1_000, to: now } : { from, to }
+}
+
+/** What is drawn of it: with a margin, so that the first and the last bar do not stand at the edge. */
+export const spanOf = (attempts: ReadonlyArray<Attempt>, now: number): Span => {
+  const { from, to } = wholeOf(attempts, now)
   const margin = Math.max(20, (to - from) * 0.02)
   return { from: from - margin, to: to + margin }
 }
