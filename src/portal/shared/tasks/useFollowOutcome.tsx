@@ -5,9 +5,15 @@ import { useNavigate } from "@tanstack/react-router"
 import type { Letter } from "../../api/TaskTypes.ts"
 import { callTasks, taskPath, tasksPath } from "../../api/tasks.ts"
 
-const firstWaitMs = 700
+const firstWaitMs = 500
+/** Slowly more, so that the note does not wait while the page of the letter says more already. */
+const waitGrowth = 1.12
 const longestWaitMs = 10_000
+const successMs = 20_000
 const followMs = 15 * 60_000
+
+/** The note of the latest replay of each message. The note of an earlier one would contradict it. */
+const latest = new Map<string, string>()
 
 type Navigate = ReturnType<typeof useNavigate>
 
@@ -19,12 +25,15 @@ export const useFollowOutcome = (): ((dlqId: string, of: string) => void) => {
   const client = useQueryClient()
   const navigate = useNavigate()
   return (dlqId, of) => {
+    const earlier = latest.get(of)
+    if (earlier !== undefined) notifications.hide(earlier)
     const note = notifications.show({
       loading: true,
       autoClose: false,
       title: of,
       message: "Published, waiting for a worker. This note tells what becomes of it."
     })
+    latest.set(of, note)
     void follow({ client, navigate, note, dlqId, of })
   }
 }
@@ -39,10 +48,11 @@ interface Followed {
 
 const follow = async ({ client, dlqId, navigate, note, of }: Followed): Promise<void> => {
   const until = Date.now() + followMs
-  for (let wait = firstWaitMs; Date.now() < until; wait = Math.min(longestWaitMs, wait * 1.4)) {
+  for (let wait = firstWaitMs; Date.now() < until; wait = Math.min(longestWaitMs, wait * waitGrowth)) {
     await new Promise((resolve) => window.setTimeout(resolve, wait))
     const letter = await callTasks<Letter>("GET", taskPath`/dlq/messages/${dlqId}`).catch(() => undefined)
     const known = letter?.replay_outcome
+    if (latest.get(of) !== note) return
     if (letter === undefined || known === undefined || known === null || known.outcome === "published") continue
     void client.invalidateQueries({ queryKey: [tasksPath] })
     const open = (id: string) => (
@@ -57,7 +67,7 @@ const follow = async ({ client, dlqId, navigate, note, of }: Followed): Promise<
     notifications.update({
       id: note,
       loading: false,
-      autoClose: known.outcome === "handled" ? 8_000 : false,
+      autoClose: known.outcome === "handled" ? successMs : false,
       color: known.outcome === "handled" ? "accent" : "red",
       title: of,
       message:

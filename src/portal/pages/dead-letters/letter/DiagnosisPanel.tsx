@@ -1,7 +1,9 @@
 import type { UseQueryResult } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../../api/ApiError.ts"
+import { useTasksApi } from "../../../api/queries.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
+import { taskPath } from "../../../api/tasks.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
@@ -18,35 +20,13 @@ export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Let
     <Panel query={letter} height={170}>
       {data !== undefined && (
         <div className={styles.diagnosis}>
-          <p>
-            It failed on <ForeignText>{data.source_queue_name}</ForeignText>{" "}
-            {data.diagnosis.failure.exception_type === null ? (
-              "for "
-            ) : (
-              <>
-                with{" "}
-                <strong>
-                  <ForeignText>{data.diagnosis.failure.exception_type}</ForeignText>
-                </strong>{" "}
-                for{" "}
-              </>
-            )}
-            <code>
-              <ForeignText>{data.reason}</ForeignText>
-            </code>
-            , in attempt {data.retry_attempt + 1} of {data.max_retries + 1}, <When at={data.dead_lettered_at} />.
-          </p>
-          {data.exception_message && (
-            <p className={styles.message}>
-              <ForeignText>{data.exception_message}</ForeignText>
-            </p>
-          )}
+          <Outcome letter={data} />
+          <Failure letter={data} />
           {(data.state === "replayed" ? [] : data.diagnosis.replay.warnings).map((warning) => (
             <p key={warning}>
               <StatusWord meaning="warning">before a replay</StatusWord> {warning}
             </p>
           ))}
-          <Outcome letter={data} />
           <Facts facts={factsOf(data)} />
         </div>
       )}
@@ -54,9 +34,74 @@ export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Let
   )
 }
 
+/** Why it has failed. An edited message has not failed yet when it is made: the failure is that of the one before. */
+const Failure = ({ letter }: { readonly letter: Letter }) => {
+  const { dead_lettered_at, diagnosis, edited_from, exception_message, max_retries, reason, retry_attempt } = letter
+  const { exception_type } = diagnosis.failure
+  return (
+    <>
+      <p>
+        {failedWords(letter)} <ForeignText>{letter.source_queue_name}</ForeignText>{" "}
+        {exception_type !== null && (
+          <>
+            with{" "}
+            <strong>
+              <ForeignText>{exception_type}</ForeignText>
+            </strong>{" "}
+          </>
+        )}
+        for{" "}
+        <code>
+          <ForeignText>{reason}</ForeignText>
+        </code>
+        , in attempt {retry_attempt + 1} of {max_retries + 1}, <When at={dead_lettered_at} />.
+        {edited_from != null && (
+          <>
+            {" "}
+            <Link to="/dead-letters/$dlqId" params={{ dlqId: edited_from }}>
+              The message before the edit
+            </Link>
+          </>
+        )}
+      </p>
+      {exception_message && (
+        <p className={styles.message}>
+          <ForeignText>{exception_message}</ForeignText>
+        </p>
+      )}
+    </>
+  )
+}
+
+const failedWords = ({ edited_from, replay_outcome, state }: Letter): string =>
+  edited_from != null
+    ? "It is an edit of a message that failed on"
+    : state === "replayed" && replay_outcome?.outcome === "handled"
+      ? "Before its replay, it failed on"
+      : "It failed on"
+
+/** Why the replayed message has failed: its own dead letter says so. */
+const FailedAgain = ({ dlqId }: { readonly dlqId: string }) => {
+  const { data } = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`)
+  return (
+    <>
+      {data?.exception_message && (
+        <p className={styles.message}>
+          <ForeignText>{data.exception_message}</ForeignText>
+        </p>
+      )}
+      <p>
+        <Link to="/dead-letters/$dlqId" params={{ dlqId }}>
+          The dead letter that it became
+        </Link>
+      </p>
+    </>
+  )
+}
+
 /** What is proved of a replay or an edit, and where it goes on. */
 const Outcome = ({ letter }: { readonly letter: Letter }) => {
-  const { archive, edited_from, failed_again_as, replaced_by } = {
+  const { archive, failed_again_as, replaced_by } = {
     failed_again_as: letter.replay_outcome?.failed_again_as,
     ...letter
   }
@@ -64,20 +109,12 @@ const Outcome = ({ letter }: { readonly letter: Letter }) => {
     <>
       {letter.state === "replayed" && (
         <p>
-          <LetterWord letter={letter} /> Replayed <When at={letter.replayed_at} /> to{" "}
-          <ForeignText>{letter.replay_target_queue_name}</ForeignText>.{" "}
-          {letter.replay_outcome?.known_at != null && (
-            <>
-              Known <When at={letter.replay_outcome.known_at} />.{" "}
-            </>
-          )}
-          {failed_again_as != null && (
-            <Link to="/dead-letters/$dlqId" params={{ dlqId: failed_again_as }}>
-              The dead letter that it became
-            </Link>
-          )}
+          <LetterWord letter={letter} /> It was replayed to <ForeignText>{letter.replay_target_queue_name}</ForeignText>{" "}
+          <When at={letter.replayed_at} />
+          <OutcomeKnown letter={letter} />.
         </p>
       )}
+      {failed_again_as != null && <FailedAgain dlqId={failed_again_as} />}
       {replaced_by != null && (
         <p>
           {letter.replacement != null && <LetterWord letter={letter.replacement} />}{" "}
@@ -85,15 +122,6 @@ const Outcome = ({ letter }: { readonly letter: Letter }) => {
             The edited message
           </Link>{" "}
           took its place <When at={letter.replaced_at} />.
-        </p>
-      )}
-      {edited_from != null && (
-        <p>
-          It is an edit of{" "}
-          <Link to="/dead-letters/$dlqId" params={{ dlqId: edited_from }}>
-            this dead letter
-          </Link>
-          .
         </p>
       )}
       {archive !== undefined && (
@@ -105,6 +133,14 @@ const Outcome = ({ letter }: { readonly letter: Letter }) => {
     </>
   )
 }
+
+const OutcomeKnown = ({ letter: { replay_outcome } }: { readonly letter: Letter }) =>
+  replay_outcome?.known_at == null ? null : (
+    <>
+      {replay_outcome.outcome === "handled" ? ", and was handled " : ", and failed again "}
+      <When at={replay_outcome.known_at} />
+    </>
+  )
 
 const factsOf = (letter: Letter): ReadonlyArray<Fact> => [
   ["Dead-letter queue", <ForeignText key="queue">{letter.queue_name}</ForeignText>],

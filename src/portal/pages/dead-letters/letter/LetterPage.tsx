@@ -24,6 +24,9 @@ import { EditTab } from "./EditTab.tsx"
 import styles from "./Letter.module.css"
 
 const route = getRouteApi("/operators/dead-letters/$dlqId")
+/** Enough of the id to tell two of them apart. */
+const shownOfId = 12
+
 /** The server looks for the outcome of a replay when it is asked. */
 const untilProved = ({ replacement, replay_outcome }: Letter): number | undefined =>
   [replay_outcome, replacement?.replay_outcome].some((known) => known?.outcome === "published") ? 2_000 : undefined
@@ -41,7 +44,13 @@ const LetterPage = () => {
         beside={data !== undefined && <LetterWord letter={data} />}
         lead={
           <span className={styles.id}>
-            <ForeignText>{data?.task_id ?? dlqId}</ForeignText>
+            {data?.task_id != null && (
+              <>
+                task <ForeignText>{data.task_id}</ForeignText>
+                <CopyButton text={data.task_id} label="Copy the id of the task" />
+              </>
+            )}
+            dead letter <ForeignText title={dlqId}>{dlqId.slice(0, shownOfId)}</ForeignText>
             <CopyButton text={dlqId} label="Copy the id of the dead letter" />
           </span>
         }

@@ -54,7 +54,12 @@ export const Replays = () => {
           void navigate({ to: "/dead-letters/replays/$replayId", params: { replayId: replay_id } })
         }
         list={list}
-        empty={<Empty>Nothing was replayed in steps yet. Open a group and replay it.</Empty>}
+        empty={
+          <Empty>
+            No group was replayed in steps yet: open a group and replay it. A single replay is not listed here, but on
+            the page of its letter and of its task.
+          </Empty>
+        }
       />
     </Panel>
   )
