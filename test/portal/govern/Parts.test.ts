@@ -2,8 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { runBulk } from "../../../src/portal/pages/keys/bulk/runBulk.ts"
 import { secretsFile } from "../../../src/portal/pages/keys/bulk/secretsFile.ts"
 import { bodyOf, draftFor, stepOfField } from "../../../src/portal/pages/keys/wizard/draft.ts"
+import { reviewed } from "../../../src/portal/pages/keys/wizard/reviewed.ts"
 import { readCurl } from "../../../src/portal/pages/policies/simulate/curl.ts"
 import { changesOf } from "../../../src/portal/shared/policy/auditedFields.ts"
+import type { PolicyField } from "../../../src/portal/shared/policy/fields.ts"
 import { changedValues, fieldText, groupsOf, restrictingOf } from "../../../src/portal/shared/policy/fields.ts"
 import { flatFields } from "../../../src/portal/shared/policy/flatFields.ts"
 import { csvOf } from "../../../src/portal/shared/table/rowsCsv.ts"
@@ -196,5 +198,28 @@ describe("An audit event in a line", () => {
     assert.deepStrictEqual(changesOf(null, { a: 1 }), nothing)
     assert.deepStrictEqual(changesOf({ a: 1 }, null), nothing)
     assert.deepStrictEqual(changesOf({ updated_at: "1" }, { updated_at: "2", granted: null }), nothing)
+  })
+})
+
+describe("the review of a new key", () => {
+  const field = (name: string, kind: PolicyField["kind"]): PolicyField => ({
+    field: name,
+    kind,
+    help: "",
+    choices: null,
+    minimum: null,
+    maximum: null,
+    unrestricted: null
+  })
+
+  it("has what the preset restricts and what differs from it, in words", () => {
+    const fields = [field("allowed_models", "names"), field("rpm_limit", "count"), field("daily_budget_usd", "dollars")]
+    const base = { rpm_limit: 60, daily_budget_usd: 5 }
+    assert.deepStrictEqual(reviewed(fields, base, { ...base, rpm_limit: 3, allowed_models: ["gpt-4o*", "claude*"] }), [
+      ["allowed_models", "gpt-4o*, claude* (the preset: not restricted)"],
+      ["rpm_limit", "3 (the preset: 60)"],
+      ["daily_budget_usd", "$5"]
+    ])
+    assert.deepStrictEqual(reviewed(fields, {}, {}), [["All fields", "not restricted"]])
   })
 })

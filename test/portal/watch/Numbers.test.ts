@@ -9,12 +9,16 @@ import {
   ofSystem,
   ofTraffic
 } from "../../../src/portal/pages/home/attention/serverFindings.ts"
+import { readBudget } from "../../../src/portal/pages/home/first/budget.ts"
 import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
+import { raiseProblems } from "../../../src/portal/pages/limits/raise/raiseProblems.ts"
+import { type ModelPrice, sortedPrices } from "../../../src/portal/pages/models/prices.ts"
 import { barsOf } from "../../../src/portal/pages/system/histogram.ts"
 import { combined, measureOf } from "../../../src/portal/pages/usage/breakdown/measures.ts"
 import { peakSentence } from "../../../src/portal/shared/charts/peak.ts"
 import { filled } from "../../../src/portal/shared/usage/buckets.ts"
+import { raiseEndsText, usedUpText } from "../../../src/portal/shared/words/LimitWords.tsx"
 import { csvLine } from "../../../src/portal/shared/words/saveText.ts"
 
 const hourMs = 3_600_000
@@ -159,7 +163,7 @@ describe("what needs attention", () => {
         [3, "has used up daily_budget_usd"],
         [3, "has no consumer"],
         [2, "expires 2026-11-28"],
-        [2, "will have used up daily_budget_usd 2026-11-26"],
+        [2, "will have daily_budget_usd used up 2026-11-26 at this rate"],
         [2, "has 8 open dead letters: tasks that have failed for good"]
       ]
     )
@@ -287,5 +291,69 @@ describe("A histogram of durations", () => {
       requests: 1,
       upTo: 1
     })
+  })
+})
+
+describe("a budget that somebody writes", () => {
+  const field = { field: "daily_budget_usd", minimum: 0, maximum: 9_000_000 }
+  it.each([
+    ["5", 5],
+    [" 0.25 ", 0.25],
+    ["0", 0]
+  ])("%s is an amount", (text, amount) => assert.deepStrictEqual(readBudget(text, field), { amount }))
+
+  it.each([
+    ["-1", /from 0 to 9,000,000 US dollars/],
+    ["0.0000001", /at least \$0\.000001/],
+    ["1e9", /a number of US dollars, such as/],
+    ["five", /a number/],
+    ["", /a number/],
+    ["9000001", /from 0 to 9,000,000/]
+  ])("%s is none, and the sentence names the field and the way out", (text, problem) => {
+    const read = readBudget(text, field)
+    assert("problem" in read)
+    assert.match(read.problem, /^daily_budget_usd /)
+    assert.match(read.problem, problem)
+  })
+})
+
+describe("a raise", () => {
+  const now = Date.UTC(2026, 10, 27)
+  const limit = { limit: 9, unit: "requests" as const }
+
+  it("is more than the limit and ends in the future, or the field says so", () => {
+    const problems = (amount: number, until: number) =>
+      raiseProblems({ meter: "rpm_limit", amount, until: new Date(until) }, limit, now).map(({ field }) => field)
+    assert.deepStrictEqual(problems(10, now + 1), [])
+    assert.deepStrictEqual(problems(9, now + 1), ["rpm_limit"])
+    assert.deepStrictEqual(problems(2, now - 1), ["rpm_limit", "until"])
+  })
+
+  it("and a forecast are said alike on every page", () => {
+    const at = new Date(now + 6 * 86_400_000).toISOString()
+    assert.strictEqual(raiseEndsText(at, now), "raised; the raise ends in 6 d")
+    assert.strictEqual(usedUpText(at, now), "used up in 6 d at this rate")
+  })
+})
+
+describe("stored prices", () => {
+  it("are sorted by a field, and those without a price in it come last", () => {
+    const price = (model: string, cached: number | null): ModelPrice => ({
+      model,
+      input_usd_per_million: 1,
+      output_usd_per_million: 2,
+      cached_input_usd_per_million: cached,
+      cache_write_usd_per_million: null,
+      updated_at: "2026-11-26T00:00:00Z"
+    })
+    const prices = [price("b", 3), price("c", null), price("a", 1)]
+    const order = (by: string | undefined, isReversed: boolean) =>
+      sortedPrices(prices, by, isReversed)
+        .map(({ model }) => model)
+        .join("")
+    assert.strictEqual(order(undefined, false), "bca")
+    assert.strictEqual(order("model", false), "abc")
+    assert.strictEqual(order("cached_input_usd_per_million", true), "bac")
+    assert.strictEqual(order("cached_input_usd_per_million", false), "abc")
   })
 })

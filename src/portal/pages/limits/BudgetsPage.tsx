@@ -60,7 +60,7 @@ const columns: ReadonlyArray<Column<LimitState>> = [
   },
   {
     id: "forecast",
-    header: "Ends",
+    header: "Used up, at this rate",
     main: true,
     cell: ({ forecast, remaining, resets_at }) =>
       remaining === null ? (
@@ -74,7 +74,7 @@ const columns: ReadonlyArray<Column<LimitState>> = [
       )
   },
   { id: "resets", header: "Resets", cell: ({ resets_at }) => <When at={resets_at} /> },
-  { id: "raised", header: "Raised until", cell: ({ raised_until }) => <When at={raised_until} /> }
+  { id: "raised", header: "End of its raise", cell: ({ raised_until }) => <When at={raised_until} /> }
 ]
 
 /** All budgets, those that are nearest to their end first. */

@@ -4,6 +4,7 @@ import { useTextSearch } from "../../address/search.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { amountText } from "../../shared/words/amountText.ts"
 import { percentText, relativeText } from "../../shared/words/format.ts"
+import { raiseEndsText, usedUpText } from "../../shared/words/LimitWords.tsx"
 import styles from "./HeatMap.module.css"
 import { heatRows, levelOf, meters } from "./heat.ts"
 import type { LimitState } from "./state/limitStates.ts"
@@ -91,12 +92,8 @@ const wordsOf = ({ forecast, limit, raised_until, resets_at, reserved, unit, use
     reserved !== null && reserved > 0 ? `${text(reserved)} reserved` : undefined,
     within === null ? undefined : `for ${within}`,
     `resets ${relativeText(Date.parse(resets_at), now)}`,
-    forecast === null
-      ? undefined
-      : Date.parse(forecast) <= now
-        ? "used up"
-        : `ends ${relativeText(Date.parse(forecast), now)}`,
-    raised_until === null ? undefined : `raised until ${relativeText(Date.parse(raised_until), now)}`
+    forecast === null ? undefined : Date.parse(forecast) <= now ? "used up" : usedUpText(forecast, now),
+    raised_until === null ? undefined : raiseEndsText(raised_until, now)
   ]
     .filter((part) => part !== undefined)
     .join(" · ")

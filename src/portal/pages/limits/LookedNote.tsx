@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core"
-import { countText } from "../../shared/words/format.ts"
+import { countedText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
 import styles from "./HeatMap.module.css"
 import type { Looked } from "./useLimitPages.ts"
@@ -14,13 +14,13 @@ interface Props {
 /** Says how far the page has looked, and what it leaves out. */
 export const LookedNote = ({ hasMore, isBusy, looked: { backTo, keys, leftOut }, onMore }: Props) => (
   <p className={styles.looked}>
-    Looked at {countText(keys)} usable keys that were used in this month
+    Looked at {countedText(keys, "usable key that was", "usable keys that were")} used in this month
     {hasMore && backTo !== null && (
       <>
         , back to <When at={backTo} />
       </>
     )}
-    .{leftOut > 0 && ` ${countText(leftOut)} limits that are further from their maximum are left out.`}{" "}
+    .{leftOut > 0 && ` ${countedText(leftOut, "limit that is", "limits that are")} further from the maximum left out.`}{" "}
     {hasMore && (
       <Button variant="subtle" loading={isBusy} onClick={onMore}>
         Look at keys that were used before

@@ -82,15 +82,20 @@ const Mistake = () => {
           label="By the price book"
           query={unpriced}
           value={known.length === 0 ? "–" : moneyText(byBook)}
-          detail={known.length > 0 && `charged for these: ${moneyText(charged)}`}
+          detail={known.length > 0 ? `charged for these: ${moneyText(charged)}` : "none of them is in the price book"}
         />
         <Tile
           label="Cost of the mistake"
           query={unpriced}
           value={known.length === 0 ? "–" : moneyText(byBook - charged)}
           detail={
-            known.length > 0 &&
-            (byBook > charged ? "too little was charged" : byBook < charged ? "too much was charged" : "none")
+            known.length === 0
+              ? "what the price book asks less what was charged: not known"
+              : byBook > charged
+                ? "too little was charged"
+                : byBook < charged
+                  ? "too much was charged"
+                  : "none"
           }
         />
       </Tiles>

@@ -11,7 +11,7 @@ import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { When } from "../../shared/words/When.tsx"
-import { type ModelPrice, priceFields, pricesOf, priceText } from "./prices.ts"
+import { type ModelPrice, priceFields, pricesOf, priceText, sortedPrices } from "./prices.ts"
 
 /** The prices that were set. A pattern prices all models whose names begin like it. */
 export const StoredPrices = () => {
@@ -53,7 +53,17 @@ export const StoredPrices = () => {
           columns={columnsOf(
             mayChange ? { onChange: (model) => change({ do: "price", model }), onRemove: remove } : undefined
           )}
-          rows={(stored.data ?? []).filter(({ model }) => model.toLowerCase().includes(word))}
+          rows={sortedPrices(
+            (stored.data ?? []).filter(({ model }) => model.toLowerCase().includes(word)),
+            text("sort"),
+            text("order") === "desc"
+          )}
+          sorting={{
+            by: text("sort"),
+            isReversed: text("order") === "desc",
+            onSort: (by) =>
+              change({ sort: by, order: text("sort") === by && text("order") !== "desc" ? "desc" : undefined })
+          }}
           rowId={({ model }) => model}
           toolbar={<FilterBar filters={[{ name: "q", label: "Model" }]} />}
           empty={
@@ -76,21 +86,27 @@ interface Changes {
   readonly onRemove: (price: ModelPrice) => void
 }
 
-const headers = { input: "Input", output: "Output", cached_input: "Cached input", cache_write: "Cache write" } as const
+const headers = {
+  input: "Input, $ per million",
+  output: "Output, $ per million",
+  cached_input: "Cached input, $ per million",
+  cache_write: "Cache write, $ per million"
+} as const
 
 const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<ModelPrice>> => [
-  { id: "model", header: "Model or pattern", cell: ({ model }) => <ForeignText>{model}</ForeignText> },
+  { id: "model", header: "Model or pattern", sort: "model", cell: ({ model }) => <ForeignText>{model}</ForeignText> },
   ...priceFields.map((field, place): Column<ModelPrice> => {
     const name = field.replace("_usd_per_million", "") as keyof typeof headers
     return {
       id: field,
       header: headers[name],
+      sort: field,
       numeric: true,
       main: place < 2,
       cell: (price) => priceText(price[field])
     }
   }),
-  { id: "updated", header: "Set", cell: ({ updated_at }) => <When at={updated_at} /> },
+  { id: "updated", header: "Set", sort: "updated_at", cell: ({ updated_at }) => <When at={updated_at} /> },
   ...(changes === undefined
     ? []
     : [

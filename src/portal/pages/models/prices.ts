@@ -29,3 +29,22 @@ export const pairText = ({ input_usd_per_million, output_usd_per_million }: Pric
 const dollars = (amount: number | null): string => (amount === null ? "–" : `$${decimalText(amount, 6)}`)
 
 export const priceText = dollars
+
+/** The prices in the order of a field. Models without a price in it come last. */
+export const sortedPrices = (
+  prices: ReadonlyArray<ModelPrice>,
+  by: string | undefined,
+  isReversed: boolean
+): ReadonlyArray<ModelPrice> => {
+  const field = priceFields.find((one) => one === by)
+  const compare = (one: ModelPrice, other: ModelPrice): number => {
+    if (field !== undefined) return (one[field] ?? 0) - (other[field] ?? 0)
+    return by === "updated_at"
+      ? String(one.updated_at).localeCompare(String(other.updated_at))
+      : one.model.localeCompare(other.model)
+  }
+  const isPriced = (price: ModelPrice) => field === undefined || price[field] !== null
+  const sorted = by === undefined ? [...prices] : prices.filter(isPriced).sort(compare)
+  const inOrder = isReversed ? sorted.reverse() : sorted
+  return by === undefined ? inOrder : [...inOrder, ...prices.filter((price) => !isPriced(price))]
+}

@@ -36,7 +36,8 @@ export const ofLimits = (limits: ReadonlyArray<Limit>, at: (iso: string) => stri
         search: { open: `${scope}:${scope_id ?? ""}` }
       }
       if ((share ?? 0) >= 1) return [{ ...found, weight: 3, sentence: `has used up ${meter}` }]
-      if (forecast !== null) return [{ ...found, weight: 2, sentence: `will have used up ${meter} ${at(forecast)}` }]
+      if (forecast !== null)
+        return [{ ...found, weight: 2, sentence: `will have ${meter} used up ${at(forecast)} at this rate` }]
       return []
     })
 

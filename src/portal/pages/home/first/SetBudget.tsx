@@ -1,11 +1,13 @@
-import { Button, NumberInput } from "@mantine/core"
+import { Button, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
 import { tellFailure, useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { usePolicyFields } from "../../../shared/policy/fields.ts"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { moneyText } from "../../../shared/words/format.ts"
+import { readBudget } from "./budget.ts"
 import styles from "./FirstSteps.module.css"
 import type { MadeKey } from "./MakeKey.tsx"
 
@@ -17,8 +19,11 @@ interface Props {
 
 /** The most that the key may spend in a day. */
 export const SetBudget = ({ budget, made, onSet }: Props) => {
-  const [amount, setAmount] = useState<number | string>(5)
-  const [isConfirming, setConfirming] = useState(false)
+  const fields = usePolicyFields()
+  const field = fields.data?.fields.find((one) => one.field === "daily_budget_usd")
+  const [text, setText] = useState("5")
+  const [problem, setProblem] = useState<string>()
+  const [amount, setAmount] = useState<number>()
   const update = useApiWrite("PATCH", "/admin-ui/admin/keys/:id", [
     "/admin-ui/admin/keys",
     "/admin-ui/admin/limits/state"
@@ -31,7 +36,7 @@ export const SetBudget = ({ budget, made, onSet }: Props) => {
       { params, body: { policy: { daily_budget_usd } } },
       {
         onSuccess: () => {
-          setConfirming(false)
+          setAmount(undefined)
           onSet(daily_budget_usd)
           // the way back stays on the page
           tell({ done: "The budget is set.", audit })
@@ -64,32 +69,42 @@ export const SetBudget = ({ budget, made, onSet }: Props) => {
         className={styles.row}
         onSubmit={(event) => {
           event.preventDefault()
-          setConfirming(true)
+          if (field === undefined) return
+          const read = readBudget(text, field)
+          if ("problem" in read) setProblem(read.problem)
+          else setAmount(read.amount)
         }}
       >
-        <NumberInput
+        <TextInput
           label="US dollars a day"
           description={<code>daily_budget_usd</code>}
-          value={amount}
-          onChange={setAmount}
-          min={0}
-          decimalScale={6}
+          inputMode="decimal"
+          value={text}
+          onChange={({ currentTarget }) => {
+            setText(currentTarget.value)
+            setProblem(undefined)
+          }}
+          error={problem}
         />
-        <Button type="submit" disabled={amount === ""}>
+        <Button type="submit" disabled={text.trim() === "" || field === undefined}>
           Set the budget
         </Button>
       </form>
-      {isConfirming && (
+      {amount !== undefined && (
         <ChangeDialog
           title="Set a budget"
           action="Set it"
           isBusy={update.isPending}
           error={update.error}
-          onClose={() => setConfirming(false)}
-          onConfirm={() => set(Number(amount))}
+          onClose={() => setAmount(undefined)}
+          onConfirm={() => set(amount)}
         >
-          <FieldDiff before={{ daily_budget_usd: null }} after={{ daily_budget_usd: Number(amount) }} />
-          <p>Once it is used up, requests of the key are refused until 00:00 UTC.</p>
+          <FieldDiff before={{ daily_budget_usd: null }} after={{ daily_budget_usd: amount }} />
+          <p>
+            {amount === 0
+              ? "Every request of the key that costs anything is refused."
+              : "Once it is used up, requests of the key are refused until 00:00 UTC."}
+          </p>
         </ChangeDialog>
       )}
     </>

@@ -6,6 +6,7 @@ import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { PathLink } from "../../../shared/page/PathLink.tsx"
 import { countText, moneyText } from "../../../shared/words/format.ts"
+import { RaiseEnds, UsedUp } from "../../../shared/words/LimitWords.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "./KeyPage.module.css"
 
@@ -64,13 +65,13 @@ export const KeyMeters = ({ id }: { readonly id: string }) => {
                 {forecast !== null && (
                   <>
                     {" "}
-                    · reached <When at={forecast} /> at this rate
+                    · <UsedUp at={forecast} />
                   </>
                 )}
                 {raised_until !== null && (
                   <>
                     {" "}
-                    · raised until <When at={raised_until} />
+                    · <RaiseEnds at={raised_until} />
                   </>
                 )}
               </span>

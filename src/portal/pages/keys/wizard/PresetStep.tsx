@@ -31,7 +31,9 @@ export const PresetStep = ({ draft, onChange }: Props) => {
         <div className={styles.presets}>
           {presets.data?.map(({ name, policy }) => (
             <Radio.Card key={name} value={name} className={styles.preset ?? ""}>
-              <Radio.Indicator size="xs" /> <code>{name}</code>
+              <span className={styles.presetName}>
+                <Radio.Indicator size="xs" /> <code>{name}</code>
+              </span>
               <ul>
                 {Object.entries(restrictingOf(fields, policy)).map(([field, value]) => {
                   const one = fields.find((each) => each.field === field)
@@ -45,7 +47,9 @@ export const PresetStep = ({ draft, onChange }: Props) => {
             </Radio.Card>
           ))}
           <Radio.Card value={none} className={styles.preset ?? ""}>
-            <Radio.Indicator size="xs" /> no preset
+            <span className={styles.presetName}>
+              <Radio.Indicator size="xs" /> no preset
+            </span>
             <ul>
               <li>Nothing is restricted but by the layers above the key.</li>
             </ul>

@@ -2,12 +2,13 @@ import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { EffectiveTable } from "../../../shared/policy/EffectiveTable.tsx"
+import { usePolicyFields } from "../../../shared/policy/fields.ts"
 import { flatFields } from "../../../shared/policy/flatFields.ts"
 import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import type { bodyOf, Draft } from "./draft.ts"
-import styles from "./NewKeyPage.module.css"
+import { reviewed } from "./reviewed.ts"
 
 interface Props {
   readonly draft: Draft
@@ -21,6 +22,7 @@ export const ReviewStep = ({ body, draft }: Props) => {
   const maySee = useAllowed("usage:read")
   const mayLook = useAllowed("operators:manage", "policies:update")
   const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
+  const fields = usePolicyFields()
   const presets = useApi("/admin-ui/admin/policy/presets", {})
   const above = useApi(
     "/admin-ui/admin/policy/effective",
@@ -41,22 +43,23 @@ export const ReviewStep = ({ body, draft }: Props) => {
     ],
     ["Owner", body.owner_email],
     ["Team", body.team_id && <ForeignText key="team">{body.team_id}</ForeignText>],
+    ["Description", body.description && <ForeignText key="description">{body.description}</ForeignText>],
     ["Tags", draft.tags.join(", ")],
     ["Expires", <When key="expires" at={draft.expires_at} absent="never" />],
     ["Rotation due", <When key="due" at={draft.rotation_due_at} absent="never" />],
+    ["Rotation by its holder", body.holder_rotation ? "allowed" : "not allowed"],
     ["Preset", <code key="preset">{draft.preset ?? "none"}</code>]
   ]
   return (
     <>
       <Facts facts={facts} />
-      <h3>What differs from the preset</h3>
-      {Object.keys(draft.policy).length + Object.keys(draft.guardrails).length === 0 ? (
-        <p className={styles.none}>Nothing.</p>
-      ) : (
-        <FieldDiff
-          before={flatFields({ policy: base })}
-          after={{ ...flatFields({ policy: { ...base, ...draft.policy } }), ...flatFields(draft.guardrails) }}
-        />
+      <h3>Its own policy</h3>
+      {fields.data !== undefined && <Facts facts={reviewed(fields.data.fields, base, { ...base, ...draft.policy })} />}
+      {Object.keys(draft.guardrails).length > 0 && (
+        <>
+          <h3>Guardrails</h3>
+          <FieldDiff before={{}} after={flatFields(draft.guardrails)} />
+        </>
       )}
       {above.data !== undefined && above.data.layers.length > 0 && (
         <>

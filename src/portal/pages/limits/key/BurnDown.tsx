@@ -7,6 +7,7 @@ import { Meter } from "../../../shared/charts/Meter.tsx"
 import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { clockText, moneyText, weekdayText } from "../../../shared/words/format.ts"
+import { RaiseEnds } from "../../../shared/words/LimitWords.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "../state/Limits.module.css"
 import type { LimitState } from "../state/limitStates.ts"
@@ -67,6 +68,11 @@ export const BurnDown = ({ onOpen, state }: Props) => {
           <EndSentence state={state} latest={spent.data === undefined ? "unknown" : burn.endsAtLatestRate} />
         ) : (
           <strong>When it ends is not known.</strong>
+        )}
+        {state.raised_until !== null && (
+          <span className={styles.muted}>
+            It is <RaiseEnds at={state.raised_until} />.
+          </span>
         )}
         {onOpen !== undefined && (
           <Button variant="subtle" onClick={onOpen}>
@@ -134,8 +140,8 @@ const EndSentence = ({ latest, state }: EndProps) => {
   const end = last === undefined ? (latest === "unknown" ? "" : ", or not before its reset") : toEnd(first, last, utc)
   return (
     <strong>
-      Ends {weekdayText(new Date(first), utc)}
-      {end}.
+      Used up {weekdayText(new Date(first), utc)}
+      {end} at this rate.
     </strong>
   )
 }

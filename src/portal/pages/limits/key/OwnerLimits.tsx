@@ -7,6 +7,7 @@ import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
 import { IdLink } from "../../../shared/words/IdLink.tsx"
+import { RaiseEnds } from "../../../shared/words/LimitWords.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "../state/Limits.module.css"
 import { keyOf, type LimitState, limitId, statePath } from "../state/limitStates.ts"
@@ -87,7 +88,7 @@ const LimitLine = ({ isOwn, state }: { readonly state: LimitState; readonly isOw
       {state.within !== null && <span>for {state.within}</span>}
       {state.raised_until !== null && (
         <span>
-          raised until <When at={state.raised_until} />
+          <RaiseEnds at={state.raised_until} />
         </span>
       )}
       <span className={styles.muted}>

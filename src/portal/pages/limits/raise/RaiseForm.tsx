@@ -5,15 +5,9 @@ import type { ApiError, FieldError } from "../../../api/ApiError.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
 import { fieldText, fieldTime } from "../../../shared/words/timeField.ts"
-import type { LimitState, MeterName } from "../state/limitStates.ts"
+import type { LimitState } from "../state/limitStates.ts"
+import { type RaiseValues, raiseProblems } from "./raiseProblems.ts"
 import { untilChoices } from "./until.ts"
-
-export interface RaiseValues {
-  readonly meter: MeterName
-  readonly amount: number
-  readonly until: Date
-  readonly reason: string
-}
 
 interface Props {
   /** The key's own limits in force. */
@@ -37,17 +31,23 @@ export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, met
   const [amount, setAmount] = useState<number | string>(before?.amount ?? "")
   const [until, setUntil] = useState(fieldText(before?.until ?? new Date(Date.now() + 3_600_000), utc))
   const [reason, setReason] = useState(before?.reason ?? "")
+  const [problems, setProblems] = useState<ReadonlyArray<FieldError>>([])
   if (isLoading) return <Skeleton height={240} />
   if (error !== null) return <ErrorNote error={error} />
   if (limit === undefined)
     return <p>This key has no limit of its own that could be raised. Limits of layers are changed at the policies.</p>
   const wanted = amount === "" ? limit.limit * 2 : Number(amount)
-  const errorOf = (name: string) => fields.find(({ field }) => field === name || field.endsWith(`.${name}`))?.message
+  const errorOf = (name: string) =>
+    [...problems, ...fields].find(({ field }) => field === name || field.endsWith(`.${name}`))?.message
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        onSubmit({ meter: limit.meter, amount: wanted, until: new Date(fieldTime(until, utc)), reason: reason.trim() })
+        const at = new Date(fieldTime(until, utc))
+        const values = { meter: limit.meter, amount: wanted, until: at, reason: reason.trim() }
+        const found = raiseProblems(values, limit, Date.now())
+        setProblems(found)
+        if (found.length === 0) onSubmit(values)
       }}
     >
       <Stack gap="sm">

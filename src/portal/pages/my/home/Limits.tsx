@@ -3,6 +3,7 @@ import { useApi } from "../../../api/queries.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { RaiseEnds, UsedUp } from "../../../shared/words/LimitWords.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import {
@@ -69,13 +70,13 @@ const OwnMeter = ({ limit }: { readonly limit: OwnLimit }) => {
         {limit.forecast !== null && limit.window !== "minute" && (limit.remaining ?? 0) > 0 && (
           <span className={styles.warning}>
             {" "}
-            · at this pace used up <When at={limit.forecast} />
+            · <UsedUp at={limit.forecast} />
           </span>
         )}
         {limit.raised_until !== null && (
           <>
             {" "}
-            · raised, ends <When at={limit.raised_until} />
+            · <RaiseEnds at={limit.raised_until} />
           </>
         )}
       </p>

@@ -1,0 +1,24 @@
+import {
+  changedValues,
+  fieldText,
+  type PolicyField,
+  type PolicyValues,
+  restrictingOf
+} from "../../../shared/policy/fields.ts"
+
+/** What the key restricts, in words, and what the preset has where that is another value. */
+export const reviewed = (
+  fields: ReadonlyArray<PolicyField>,
+  base: PolicyValues,
+  policy: PolicyValues
+): ReadonlyArray<readonly [name: string, value: string]> => {
+  const changed = changedValues(base, policy)
+  const shown = { ...changed, ...restrictingOf(fields, policy) }
+  const rows = fields.flatMap((field): ReadonlyArray<readonly [string, string]> => {
+    const name = field.field
+    if (!(name in shown)) return []
+    const text = fieldText(field, policy[name])
+    return [[name, name in changed ? `${text} (the preset: ${fieldText(field, base[name])})` : text]]
+  })
+  return rows.length === 0 ? [["All fields", "not restricted"]] : rows
+}
