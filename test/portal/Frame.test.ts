@@ -97,6 +97,25 @@ const frame = (portal: Portal) => {
     await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
   })
 
+  it("finds a key by its name, also from an address that has no page", async () => {
+    await portal.gateway.operate("POST", "/keys", { owner_type: "individual", name: "zebra crossing" })
+    const { page } = await portal.open("/no/such/page")
+    await page.getByText("There is no such page").waitFor()
+    await page.keyboard.press("Control+k")
+    await page.getByPlaceholder("Go to, find an id, do …").fill("zebra")
+    await page.getByRole("dialog").getByText("crossing").first().click()
+    await page.getByRole("heading", { name: "zebra crossing" }).waitFor()
+  })
+
+  it("says of an id that nothing has it, and where to look", async () => {
+    const { page, problems } = await portal.open("/keys/nope")
+    problems.expect(/^404 GET/)
+    await page.getByText("No key has the id").waitFor()
+    assert.strictEqual(await page.getByRole("button", { name: "Try again" }).count(), 0)
+    await page.goto(`${portal.gateway.control}/admin-ui/dead-letters/nope`)
+    await page.getByText("No dead letter has the id").waitFor()
+  })
+
   it("finds what has an id", async () => {
     const project = await portal.gateway.operate("POST", "/projects", { name: "found by its id" })
     assert(typeof project === "object" && project !== null && "id" in project)

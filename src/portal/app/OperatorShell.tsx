@@ -14,7 +14,8 @@ import styles from "./Shell.module.css"
 import { Shortcuts } from "./Shortcuts.tsx"
 import { TopBar } from "./TopBar.tsx"
 
-export const OperatorShell = () => {
+/** The frame around the page of an operator, and around the note that there is no page at an address. */
+export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: boolean }) => {
   const session = useSession()
   // The location is ahead of the page that the outlet shows, which must not ask what the token may not read.
   const pathname = useMatches({ select: (matches) => matches.at(-1)?.pathname ?? "/" })
@@ -24,12 +25,16 @@ export const OperatorShell = () => {
   const first = groups[0]?.items[0]?.path
   const isHolder = who?.kind === "gateway_key"
   // a token that cannot see the home page begins at the first page that it can see
-  const instead = isHolder ? "/my" : pathname === "/" && first !== undefined && first !== "/" ? first : undefined
+  const instead = isHolder
+    ? "/my"
+    : !isUnknown && pathname === "/" && first !== undefined && first !== "/"
+      ? first
+      : undefined
   useEffect(() => {
     if (instead !== undefined) void navigate({ to: instead, replace: true })
   }, [instead, navigate])
   useReconnected(() => notifications.show({ message: "The server is back. What was missed is shown now." }))
-  const page = itemAt(pathname)
+  const page = isUnknown ? undefined : itemAt(pathname)
   if (who === undefined || instead !== undefined) return null
   return (
     <div className={styles.shell}>

@@ -8,6 +8,7 @@ import { useSession } from "../api/session.ts"
 import { actionsFor } from "./actions.ts"
 import { addressOfFound, kindWords, searchedSentence } from "./found.ts"
 import { itemsFor, type MenuGroup } from "./menu.ts"
+import { useNamed } from "./useNamed.ts"
 
 const mostRecent = 10
 /** Shorter texts are the beginning of a word rather than an id. */
@@ -27,6 +28,7 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
   const [recent, setRecent] = useLocalStorage<ReadonlyArray<Recent>>({ key: "svc-recent", defaultValue: [] })
   const found = useApi("/admin-ui/find", { query: { q: asked } }, { enabled: asked.length >= leastId })
   const scopes = session.state === "signed-in" ? session.who.scopes : []
+  const named = useNamed(asked, scopes)
 
   const go = (label: string, to: string) => () => {
     setRecent((before) => [{ label, to }, ...before.filter((one) => one.to !== to)].slice(0, mostRecent))
@@ -59,6 +61,14 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
       keywords: asked
     }))
   }
+  const byName = {
+    group: "Found by name",
+    actions: (asked === text.trim() ? named : []).map(({ id, kind, label, to }) => ({
+      ...action(`named ${kind} ${id}`, label, to, kind),
+      // the word may stand in the description or the owner
+      keywords: asked
+    }))
+  }
   const search = useRef<HTMLInputElement>(null)
   const ids = results.map(({ id }) => id).join(" ")
   // The library chooses the first row as a person types. Nothing is chosen among rows that arrive later.
@@ -72,14 +82,14 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
     actions: recent.map(({ label, to }) => action(`recent ${to}`, label, to))
   }
   const nothing = !isCurrent
-    ? "Type the name of a page, or an id of any kind."
+    ? "Type the name of a page, a key, a project or a model, or an id of any kind."
     : found.error !== null
       ? found.error.message
       : found.data === undefined || found.isFetching
         ? "Looking…"
         : searchedSentence(found.data.searched)
   // whoever types the name of a page wants the page, and not an action that has the word in it
-  const shown = text === "" ? [latest, doing, ...pages] : [hits, ...pages, doing]
+  const shown = text === "" ? [latest, doing, ...pages] : [hits, ...pages, doing, byName]
   return (
     <Spotlight
       actions={shown.filter(({ actions }) => actions.length > 0)}

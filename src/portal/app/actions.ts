@@ -11,6 +11,8 @@ export interface PaletteAction {
 
 const actions: ReadonlyArray<PaletteAction> = [
   { label: "Create a key", to: "/keys/new", scopes: ["keys:create"] },
+  { label: "Rotate the secret of a key: choose the key", to: "/keys", scopes: ["operators:manage"] },
+  { label: "See budgets", to: "/limits/budgets", scopes: ["usage:read"] },
   { label: "Try out a policy", to: "/policies/simulate", scopes: ["policies:update"] },
   { label: "Raise a limit until a time", to: "/limits?do=raise", scopes: ["policies:update"] },
   { label: "Import services", to: "/studio", scopes: ["services:update"] },

@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, Outlet, retainSearchParams } from "@tanstack/react-router"
 import { readShared } from "../address/search.ts"
-import { NotFound, PageFailed } from "./Fallbacks.tsx"
+import { PageFailed } from "./Fallbacks.tsx"
 import { HolderShell } from "./HolderShell.tsx"
 import { OperatorShell } from "./OperatorShell.tsx"
 
@@ -10,11 +10,16 @@ export const root = createRootRoute({
   search: { middlewares: [retainSearchParams(["range", "utc"])] },
   component: Outlet,
   errorComponent: PageFailed,
-  notFoundComponent: NotFound
+  // the menu and the palette are there also at an address that has no page
+  notFoundComponent: () => <OperatorShell isUnknown />
 })
 
 /** The pages of operators and of people on call, with the menu beside them. */
-export const operatorLayout = createRoute({ getParentRoute: () => root, id: "operators", component: OperatorShell })
+export const operatorLayout = createRoute({
+  getParentRoute: () => root,
+  id: "operators",
+  component: () => <OperatorShell />
+})
 
 /** The pages of whoever holds a gateway key. */
 export const holderLayout = createRoute({ getParentRoute: () => root, path: "my", component: HolderShell })
