@@ -105,7 +105,7 @@ const writer = WorkflowConsumer.layer({
   consumerName: "svc-example-writer",
   retryPolicy,
   handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) => {
-    const summary = `${chapters} chapters, ${words} words`
+    const summary = `${chapters} ${chapters === 1 ? "chapter" : "chapters"}, ${words} words`
     return Effect.andThen(
       context.publishStatus("completed", { message: summary, result: { chapters, words } }),
       Effect.logInfo(`The example has summarised ${task_id}: ${summary}`)

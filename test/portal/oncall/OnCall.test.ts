@@ -210,6 +210,8 @@ describePortal(
       const { page: other, problems } = await portal.open("/tasks?q=colour:red")
       problems.expect(/^422 GET /)
       await other.getByText(/colour is unknown: use status/).waitFor()
+      await other.goto(`${portal.gateway.control}/admin-ui/tasks?q=status:broken`)
+      await other.getByText(/None has the status broken: there are/).waitFor()
     })
   },
   { tasks }

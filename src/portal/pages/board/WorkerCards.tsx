@@ -52,7 +52,7 @@ const WorkerCard = ({ worker: { consumers, host, pid, started_at, version } }: {
           <ForeignText>{host}</ForeignText>
         </strong>
         <span className={styles.about}>
-          process {pid}, version {version}, up since <When at={started_at} />
+          process {pid}, version {version}, started <When at={started_at} />
         </span>
       </header>
       <div className={styles.used}>

@@ -1,6 +1,6 @@
 import type { ApiError } from "../../api/ApiError.ts"
 import type { BrokerState, DeadLetterQueue, QueueView, WorkerReport } from "../../api/TaskTypes.ts"
-import { durationText } from "../../shared/words/format.ts"
+import { countedText, durationText } from "../../shared/words/format.ts"
 import type { Meaning } from "../../shared/words/StatusWord.tsx"
 
 export interface Alarm {
@@ -69,10 +69,22 @@ const queueAlarm = (view: QueueView): ReadonlyArray<Alarm> => {
         : [{ ...about, meaning: "bad", sentence: `${waiting}, and nobody consumes from it: start its worker.` }]
     case "stalled": {
       const age = oldest_age === null ? "" : `, the oldest for ${durationText(oldest_age.seconds * 1_000)}`
-      return [{ ...about, meaning: "bad", sentence: `${waiting}${age}. ${consumers} consumers finish none of them.` }]
+      return [
+        {
+          ...about,
+          meaning: "bad",
+          sentence: `${waiting}${age}. ${countedText(consumers ?? 0, "consumer finishes", "consumers finish")} none of them.`
+        }
+      ]
     }
     case "growing":
-      return [{ ...about, meaning: "warning", sentence: `${waiting}: more come than ${consumers} consumers finish.` }]
+      return [
+        {
+          ...about,
+          meaning: "warning",
+          sentence: `${waiting}: more come than ${countedText(consumers ?? 0, "consumer finishes", "consumers finish")}.`
+        }
+      ]
     case "paused":
       return [
         {
@@ -113,7 +125,7 @@ const deadAlarms = (view: QueueView, letters: ReadonlyArray<DeadLetterQueue>): R
             id: `${queue} dead`,
             meaning: "warning" as const,
             word: "dead letters",
-            sentence: `${open === 1 ? "1 message of it has" : `${open} messages of it have`} failed for good and wait in its dead-letter queue.`,
+            sentence: `${countedText(open, "message of it has failed for good and waits", "messages of it have failed for good and wait")} in its dead-letter queue.`,
             queue,
             letters: "open" as const
           }
@@ -125,7 +137,7 @@ const deadAlarms = (view: QueueView, letters: ReadonlyArray<DeadLetterQueue>): R
             id: `${queue} replayed`,
             meaning: "idle" as const,
             word: "replayed",
-            sentence: `${settled === 1 ? "1 message that was replayed or archived is" : `${settled} messages that were replayed or archived are`} still in its dead-letter queue. They can be removed.`,
+            sentence: `${countedText(settled, "message that was replayed or archived is", "messages that were replayed or archived are")} still in its dead-letter queue, and can be removed.`,
             queue,
             letters: "replayed" as const
           }

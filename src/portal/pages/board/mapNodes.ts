@@ -1,6 +1,7 @@
 import type { QueueView, TopologyView } from "../../api/TaskTypes.ts"
 import type { Drawn, DrawnEdge } from "../../shared/graph/drawn.ts"
 import { meaningOfQueue } from "../../shared/tasks/meanings.ts"
+import { countedText } from "../../shared/words/format.ts"
 
 type Live = TopologyView["queues"][number]
 
@@ -63,7 +64,9 @@ const queueNode = ({ differs, live, name }: Live, view: QueueView | undefined): 
   id: `queue ${name}`,
   title: name,
   lines: [
-    view === undefined ? "queue" : `${view.state}: ${view.ready ?? "?"} ready, ${view.consumers ?? "?"} consumers`,
+    view === undefined
+      ? "queue"
+      : `${view.state}: ${view.ready ?? "?"} ready, ${view.consumers === null ? "? consumers" : countedText(view.consumers, "consumer")}`,
     differs ?? liveWords[live]
   ],
   meaning: live === "missing" || live === "differs" ? "bad" : view === undefined ? "idle" : meaningOfQueue[view.state],

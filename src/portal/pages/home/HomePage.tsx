@@ -27,14 +27,16 @@ const HomePage = () => {
   if (step === "begun")
     return (
       <>
-        <PageHeader title="Home" lead="Nothing was sent through this gateway yet. Four steps, and it is in use." />
-        <FirstSteps
-          onDone={() => {
-            setStep("over")
-            void spend.query.refetch()
-          }}
-        />
-        {queues.isThere && <Attention />}
+        <PageHeader title="Home" lead="Four steps, and it is in use." />
+        <div className={styles.stack}>
+          <FirstSteps
+            onDone={() => {
+              setStep("over")
+              void spend.query.refetch()
+            }}
+          />
+          {queues.isThere && <Attention />}
+        </div>
       </>
     )
   return (

@@ -81,6 +81,7 @@ export const HomeTiles = ({ queues, spend }: Props) => {
   )
 }
 
-const rateText = (rate: number): string => decimalText(rate, rate < 1 ? 2 : rate < 100 ? 1 : 0)
+const rateText = (rate: number): string =>
+  rate > 0 && rate < 0.01 ? "< 0.01" : decimalText(rate, rate < 1 ? 2 : rate < 100 ? 1 : 0)
 
 const timeText = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : durationText(ms))

@@ -71,7 +71,7 @@ const TasksPage = () => {
               <HowFar first={list.first} isFollowed={list.pages <= 1} onRefresh={() => void list.query.refetch()} />
             )
           }
-          empty={<NoTasks query={query} />}
+          empty={<NoTasks query={query} statuses={known["status"] ?? []} />}
         />
       </Panel>
       <DetailDrawer title={() => "Task"} page={(id) => `/tasks/${encodeURIComponent(id)}`}>

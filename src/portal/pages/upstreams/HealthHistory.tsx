@@ -43,7 +43,13 @@ export const HealthHistory = ({ name }: { readonly name: string | undefined }) =
         rows={list.rows}
         rowId={({ id }) => id}
         list={list}
-        empty={<Empty>No check and no state is recorded for this name alone. Checks of all are under “Of all”.</Empty>}
+        empty={
+          <Empty>
+            {name === undefined
+              ? "No check and no state is recorded yet."
+              : "No check and no state is recorded for this name alone. “Of all” above has the checks of all."}
+          </Empty>
+        }
       />
     </Panel>
   )

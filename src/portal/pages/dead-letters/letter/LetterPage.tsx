@@ -7,6 +7,8 @@ import { useAllowed } from "../../../api/session.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
 import { taskPath, tasksPath } from "../../../api/tasks.ts"
 import { ForeignText, VisibleMarks } from "../../../shared/foreign/ForeignText.tsx"
+import { Empty } from "../../../shared/page/Empty.tsx"
+import { LinkButton } from "../../../shared/page/LinkButton.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tabs } from "../../../shared/page/Tabs.tsx"
@@ -37,6 +39,22 @@ const LetterPage = () => {
   const letter = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`, {}, { refreshAfter: untilProved })
   useTaskEvents(letter.data?.task_id, () => void letter.refetch())
   const { data } = letter
+  if (letter.error?.status === 404 && data === undefined)
+    return (
+      <>
+        <PageHeader title="Dead letter" />
+        <Empty
+          action={
+            <LinkButton path="/dead-letters" search={{ tab: "queues" }}>
+              Dead-letter queues
+            </LinkButton>
+          }
+        >
+          No dead letter has the id <ForeignText>{dlqId}</ForeignText>. If its message is still in its queue, indexing
+          the queue finds it again.
+        </Empty>
+      </>
+    )
   return (
     <>
       <PageHeader

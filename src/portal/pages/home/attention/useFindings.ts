@@ -3,7 +3,7 @@ import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { DeadLetterQueues } from "../../../api/TaskTypes.ts"
-import { countText, relativeText } from "../../../shared/words/format.ts"
+import { countedText, relativeText } from "../../../shared/words/format.ts"
 import { type Finding, ofAsked, ofKeys, ofLimits, sorted } from "./findings.ts"
 import { ofHealth, ofLetters, ofQueues, ofSystem, ofTraffic } from "./serverFindings.ts"
 import { useAuditFault } from "./useAuditFault.ts"
@@ -63,7 +63,7 @@ export const useFindings = () => {
       id: `unpriced ${model}`,
       weight: 2 as const,
       name: model,
-      sentence: `has no price, and ${countText(summary.unpriced_request_count)} requests in 30 days`,
+      sentence: `has no price, and ${countedText(summary.unpriced_request_count, "request")} in 30 days`,
       path: "/models"
     })),
     ...(failing > 0
@@ -71,7 +71,7 @@ export const useFindings = () => {
           {
             id: "guardrails",
             weight: 3 as const,
-            sentence: `A guardrail could not be asked for ${countText(failing)} requests of a day`,
+            sentence: `A guardrail could not be asked for ${countedText(failing, "request")} of a day`,
             path: "/requests",
             search: { error_code: "guardrail_unavailable" }
           }

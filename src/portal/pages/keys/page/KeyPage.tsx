@@ -3,6 +3,9 @@ import { addressOf } from "../../../api/control.ts"
 import { useLiveRefresh } from "../../../api/live.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { Empty } from "../../../shared/page/Empty.tsx"
+import { LinkButton } from "../../../shared/page/LinkButton.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tabs } from "../../../shared/page/Tabs.tsx"
@@ -28,6 +31,15 @@ const KeyPage = () => {
   const maySeeAudit = useAllowed("audit:read")
   useLiveRefresh(liveTopics, [keyPath, "/admin-ui/admin/policy/effective"])
   const key = query.data
+  if (query.error?.status === 404 && key?.id !== id)
+    return (
+      <>
+        <PageHeader title="Key" />
+        <Empty action={<LinkButton path="/keys">All keys</LinkButton>}>
+          No key has the id <ForeignText>{id}</ForeignText>. Find it by its name, its owner or its prefix.
+        </Empty>
+      </>
+    )
   if (key === undefined || key.id !== id) {
     return (
       <>

@@ -137,11 +137,11 @@ const EndSentence = ({ latest, state }: EndProps) => {
     return (
       <span>{latest === "unknown" ? "Whether it lasts until its reset is not known." : "Lasts until its reset."}</span>
     )
-  const end = last === undefined ? (latest === "unknown" ? "" : ", or not before its reset") : toEnd(first, last, utc)
+  const isOneAlone = last === undefined && latest !== "unknown"
   return (
     <strong>
       Used up {weekdayText(new Date(first), utc)}
-      {end} at this rate.
+      {last !== undefined && toEnd(first, last, utc)} at this rate{isOneAlone && ", or not before its reset"}.
     </strong>
   )
 }

@@ -1,8 +1,9 @@
+import { useSearch } from "@tanstack/react-router"
 import type { FilterName } from "../../../shared/usage/fields.ts"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
-import { countText, percentText } from "../../../shared/words/format.ts"
+import { countText, exactText, percentText } from "../../../shared/words/format.ts"
 import { IdLink } from "../../../shared/words/IdLink.tsx"
 import type { Bundle } from "./useRequest.ts"
 
@@ -22,6 +23,12 @@ const filter = (name: FilterName, value: string | null) =>
     </IdLink>
   )
 
+/** The whole time, for whoever compares it with another log. */
+const ExactTime = ({ at }: { readonly at: string }) => {
+  const { utc = false } = useSearch({ strict: false })
+  return <time dateTime={at}>{exactText(new Date(at), utc)}</time>
+}
+
 const code = (text: string | null) => (text === null ? null : <code>{text}</code>)
 
 /** Every field of the record, with links to what it names. */
@@ -29,6 +36,7 @@ export const RequestFacts = ({ bundle, row }: Props) => (
   <Facts
     facts={[
       ["Request", code(row.request_id)],
+      ["Ended", <ExactTime key="ended" at={row.created_at} />],
       ["Key", link(`/keys/${row.key_id}`, row.key_id, row.key_name ?? row.key_prefix)],
       [
         "Project",

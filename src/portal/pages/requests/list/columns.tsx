@@ -89,9 +89,9 @@ export const columnsOf = (
         </>
       )
   },
-  { id: "route", header: "Route", cell: ({ route, service_name }) => text(service_name ?? route) },
+  { id: "work", header: "Session or task", cell: (row) => <Work row={row} /> },
+  { id: "route", header: "Route", hidden: true, cell: ({ route, service_name }) => text(service_name ?? route) },
   { id: "provider", header: "Provider", hidden: true, cell: ({ provider }) => text(provider) },
   { id: "client", header: "Client", hidden: true, cell: ({ client }) => text(client) },
-  { id: "subject", header: "Subject", hidden: true, cell: ({ subject }) => text(subject) },
-  { id: "work", header: "Session or task", cell: (row) => <Work row={row} /> }
+  { id: "subject", header: "Subject", hidden: true, cell: ({ subject }) => text(subject) }
 ]

@@ -89,7 +89,6 @@ const allColumns = ({ group, measure }: BreakdownData, whole: number): ReadonlyA
     id: "change",
     header: "Change",
     numeric: true,
-    main: true,
     cell: ({ before, isNew, summary }) =>
       isNew ? "new" : changeText(measure.of(summary), before === undefined ? undefined : measure.of(before))
   },
@@ -120,6 +119,7 @@ const allColumns = ({ group, measure }: BreakdownData, whole: number): ReadonlyA
     id: "requests",
     header: "Requests",
     numeric: true,
+    main: true,
     cell: ({ summary }) => <Count of={summary.request_count} short />
   },
   {
@@ -128,7 +128,13 @@ const allColumns = ({ group, measure }: BreakdownData, whole: number): ReadonlyA
     numeric: true,
     cell: ({ summary }) => percentText(summary.failure_count, summary.request_count)
   },
-  { id: "tokens", header: "Tokens", numeric: true, cell: ({ summary }) => <Count of={summary.total_tokens} short /> },
+  {
+    id: "tokens",
+    header: "Tokens",
+    numeric: true,
+    main: true,
+    cell: ({ summary }) => <Count of={summary.total_tokens} short />
+  },
   {
     id: "cached",
     header: "From cache",

@@ -21,7 +21,9 @@ export const UsageTiles = ({ data: { total, totalBefore } }: { readonly data: Br
           value={now && format(of(now))}
           detail={
             now !== undefined && before !== undefined
-              ? `${changeText(of(now), of(before))}, was ${format(of(before))}`
+              ? of(before) === 0
+                ? "nothing before"
+                : `${changeText(of(now), of(before))}, was ${format(of(before))}`
               : undefined
           }
         />
