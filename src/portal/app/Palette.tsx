@@ -6,9 +6,8 @@ import { useEffect, useRef, useState } from "react"
 import { useApi } from "../api/queries.ts"
 import { useSession } from "../api/session.ts"
 import { actionsFor } from "./actions.ts"
-import { addressOfFound, kindWords, searchedSentence } from "./found.ts"
+import { addressOfFound, kindWords, searchedSentence, useNamed } from "./found.ts"
 import { itemsFor, type MenuGroup } from "./menu.ts"
-import { useNamed } from "./useNamed.ts"
 
 const mostRecent = 10
 /** Shorter texts are the beginning of a word rather than an id. */
