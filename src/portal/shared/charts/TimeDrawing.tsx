@@ -42,14 +42,22 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
           <CartesianGrid vertical={false} stroke="var(--line)" />
           <XAxis
             dataKey="at"
+            {...(kind === "lines" && {
+              type: "number",
+              scale: "time",
+              domain: ["dataMin", "dataMax"],
+              ticks: wholeTimes(points, bucketMs)
+            })}
             tickFormatter={(at: number) => tickText(new Date(at), bucketMs, utc)}
             tick={{ className: styles.tick ?? "" }}
             stroke="var(--line-strong)"
             minTickGap={40}
           />
           <YAxis
-            width={58}
+            width={70}
             tickFormatter={format}
+            // counts have no halves
+            allowDecimals={!isWhole(points)}
             tick={{ className: styles.tick ?? "" }}
             stroke="var(--line-strong)"
           />
@@ -92,6 +100,15 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
       )}
     </div>
   )
+}
+
+const isWhole = (points: TimeChartProps["points"]): boolean =>
+  points.every(({ values }) => Object.values(values).every((value) => value === null || Number.isInteger(value)))
+
+/** Lines may have points between the buckets, such as the present moment. */
+const wholeTimes = (points: TimeChartProps["points"], bucketMs: number): ReadonlyArray<number> => {
+  const [first] = points
+  return points.map(({ at }) => at).filter((at) => (at - (first?.at ?? 0)) % bucketMs === 0)
 }
 
 /** Tells which bucket the arrow keys have reached, for Enter to pick it. */
