@@ -140,7 +140,7 @@ describePortal("Limits", (portal) => {
     await dialog.getByRole("button", { name: "Reset it" }).click()
     await page.getByText(/is reset\./).waitFor()
     await drawer.getByText(/^0 of 4/).waitFor()
-    await page.getByRole("link", { name: "Audit log" }).click()
+    await page.getByRole("link", { name: "Audit event" }).click()
     await page.getByText("limits:reset").first().waitFor()
   })
 

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApiWrite } from "../../api/queries.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { ReasonDialog } from "../../shared/tasks/ReasonDialog.tsx"
 import { type System, systemPath } from "./system.ts"
@@ -15,6 +15,7 @@ interface Props {
 /** Ends a process in good order: it takes no new work, and finishes what it has. */
 export const DrainProcess = ({ isDataLost, process: { answers, host, id, phase, pid, role } }: Props) => {
   const drain = useApiWrite("POST", "/admin-ui/admin/system/processes/:id/drain", [systemPath])
+  const tell = useTell()
   const [isOpen, setOpen] = useState(false)
   if (phase === "draining" || phase === "retiring") return null
   const name = `${role} ${pid}`
@@ -41,13 +42,9 @@ export const DrainProcess = ({ isDataLost, process: { answers, host, id, phase, 
               { params: { id }, body: { reason } },
               {
                 onSuccess: () => {
-                  notifications.show({
-                    message: (
-                      <>
-                        {name} is asked to drain. It notices it within ten seconds.{" "}
-                        <a href={`/admin-ui/audit?target_id=${id}`}>Audit log</a>
-                      </>
-                    )
+                  tell({
+                    done: `${name} is asked to drain. It notices it within ten seconds.`,
+                    audit: { type: "process", id }
                   })
                   close()
                 }

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
@@ -15,6 +15,7 @@ export const ResetLimit = ({ state }: { readonly state: LimitState }) => {
   const { limit, meter, reserved, scope, scope_id, scope_name, unit, used, window } = state
   const mayReset = useAllowed("policies:update")
   const reset = useApiWrite("POST", "/admin-ui/admin/limits/reset", [statePath])
+  const tell = useTell()
   const [isOpen, setOpen] = useState(false)
   if (!mayReset || meter === "rpm_limit" || meter === "tpm_limit") return null
   const close = () => {
@@ -44,12 +45,10 @@ export const ResetLimit = ({ state }: { readonly state: LimitState }) => {
               { body: { scope, scope_id, meter, reason } },
               {
                 onSuccess: () => {
-                  notifications.show({
-                    message: (
-                      <>
-                        <code>{meter}</code> is reset. <a href="/admin-ui/audit?action=limits%3Areset">Audit log</a>
-                      </>
-                    )
+                  tell({
+                    done: `${meter} is reset.`,
+                    audit:
+                      scope === "key" && scope_id !== null ? { type: "key", id: scope_id } : { type: "policy_layer" }
                   })
                   close()
                 }
