@@ -40,6 +40,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/control/policies/GuardrailBench.ts",
       "src/control/sign-in/OidcProvider.ts",
       "src/control/sign-in/StartLinkRoutes.ts",
+      "src/control/tasks/TaskOperations.ts",
       "src/guardrails/StreamTest.ts",
       "src/gateway/request/LenientBody.ts",
       "src/gateway/forward/BufferedResponse.ts",
@@ -57,6 +58,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/status/http/OperationBody.ts",
       "src/status/http/TaskParameters.ts",
       "src/status/http/StatusRoutes.ts",
+      "src/status/replay/LetterEdit.ts",
       "src/status/replay/ReplayOutcomes.ts"
     ]
   ],
@@ -72,6 +74,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/gateway/limits/LimitsScripts.ts",
       "src/state/limits/CounterMarks.ts",
       "src/state/limits/CounterReadings.ts",
+      "src/state/limits/CounterReset.ts",
       "src/gateway/forward/objects/ObjectOwners.ts",
       "src/state/UsageRow.ts",
       "src/gateway/usage/UsageWriter.ts",
