@@ -19,7 +19,7 @@ interface Sort {
   readonly usualOrder: SortOrder
 }
 
-/** Each sort key has an index in `migrations/0023_finding_keys.ts`. */
+/** Each sort key has an index in `migrations/0023_finding_keys.ts` or `0037_due_rotations.ts`. */
 const sorts: Readonly<Record<KeySort, Sort>> = {
   created_at: {
     columns: [
@@ -38,6 +38,13 @@ const sorts: Readonly<Record<KeySort, Sort>> = {
   expires_at: {
     columns: [
       ["coalesce(api_keys.expires_at, 'infinity')", "timestamptz"],
+      ["api_keys.id", "uuid"]
+    ],
+    usualOrder: "asc"
+  },
+  rotation_due_at: {
+    columns: [
+      ["coalesce(api_keys.rotation_due_at, 'infinity')", "timestamptz"],
       ["api_keys.id", "uuid"]
     ],
     usualOrder: "asc"

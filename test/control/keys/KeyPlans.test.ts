@@ -52,7 +52,7 @@ describe.skipIf(TemporaryDatabase.server === null)("plans", () => {
           { state: "revoked" }
         ]
         for (const filter of filters)
-          for (const sort_by of ["created_at", "last_used_at", "expires_at", "spend"] as const)
+          for (const sort_by of ["created_at", "last_used_at", "expires_at", "rotation_due_at", "spend"] as const)
             for (const sort_order of ["asc", "desc"] as const) {
               const query = { ...filter, sort_by, sort_order, limit: 50 }
               const { result, scanned } = yield* sequentialScans(

@@ -112,7 +112,7 @@ const ListedKey = Key.pipe(
 ).annotate({ identifier: "ListedKey" })
 export type ListedKey = typeof ListedKey.Type
 
-export const KeySort = Schema.Literals(["created_at", "last_used_at", "expires_at", "spend"])
+export const KeySort = Schema.Literals(["created_at", "last_used_at", "expires_at", "rotation_due_at", "spend"])
 export type KeySort = typeof KeySort.Type
 
 export const keyFilters = {
@@ -176,7 +176,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(operation("Find and list keys", "operators:manage"))
       .annotate(
         OpenApi.Description,
-        "`q` finds keys whose name, prefix, `owner_email` and tags have words that begin with each of its words. Other filters are exact matches. The list starts with the newest (`created_at`), the latest used (`last_used_at`), the next to expire (`expires_at`) or the dearest of this month (`spend`), unless `sort_order` reverses it. With `near_limit=true` a page looks at `limit` keys and has those of them that have used 80 % or more of a limit of a day or month."
+        "`q` finds keys whose name, prefix, `owner_email` and tags have words that begin with each of its words. Other filters are exact matches. The list starts with the newest (`created_at`), the latest used (`last_used_at`), the next to expire (`expires_at`), the next to get a new secret (`rotation_due_at`) or the dearest of this month (`spend`), unless `sort_order` reverses it. With `near_limit=true` a page looks at `limit` keys and has those of them that have used 80 % or more of a limit of a day or month."
       )
       .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.get("get", "/:id", { params, success: ListedKey }).annotateMerge(

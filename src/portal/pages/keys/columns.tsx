@@ -48,6 +48,7 @@ export const columns: ReadonlyArray<Column<Key>> = [
   {
     id: "rotation",
     header: "Rotation due",
+    sort: "rotation_due_at",
     hidden: true,
     cell: ({ rotation_due_at }) => <Due at={rotation_due_at} absent="–" />
   },
