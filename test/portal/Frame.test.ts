@@ -103,7 +103,8 @@ const frame = (portal: Portal) => {
     await page.getByText("There is no such page").waitFor()
     await page.keyboard.press("Control+k")
     await page.getByPlaceholder("Go to, find an id, do …").fill("zebra")
-    await page.getByRole("dialog").getByText("crossing").first().click()
+    await page.locator("[role=dialog] [data-action][data-selected]").getByText("crossing").waitFor()
+    await page.keyboard.press("Enter")
     await page.getByRole("heading", { name: "zebra crossing" }).waitFor()
   })
 

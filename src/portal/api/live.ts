@@ -61,7 +61,9 @@ class LiveConnection {
     if (!allows(scopes, topicScopes)) return () => {}
     this.channel.onmessage = ({ data }: MessageEvent<Told | Asked>) => {
       if (data.kind !== "asked") this.take(data)
-      else if (this.source !== undefined) this.channel.postMessage({ kind: "state", state: this.state })
+      else if (this.source !== undefined)
+        // a reset concerns those who have missed something
+        this.channel.postMessage({ kind: "state", state: this.state === "reset" ? "live" : this.state })
     }
     const follow = () => (this.isPaused() ? this.stop("paused") : this.compete())
     document.addEventListener("visibilitychange", follow)

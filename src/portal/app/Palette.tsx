@@ -5,6 +5,7 @@ import { useNavigate } from "@tanstack/react-router"
 import { useEffect, useRef, useState } from "react"
 import { useApi } from "../api/queries.ts"
 import { useSession } from "../api/session.ts"
+import { shownText } from "../shared/foreign/marks.ts"
 import { actionsFor } from "./actions.ts"
 import { addressOfFound, kindWords, searchedSentence, useNamed } from "./found.ts"
 import { itemsFor, type MenuGroup } from "./menu.ts"
@@ -35,7 +36,7 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
   }
   const action = (id: string, label: string, to: string, description?: string): SpotlightActionData => ({
     id,
-    label,
+    label: shownText(label),
     onClick: go(label, to),
     ...(description !== undefined && { description })
   })
@@ -69,7 +70,7 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
     }))
   }
   const search = useRef<HTMLInputElement>(null)
-  const ids = results.map(({ id }) => id).join(" ")
+  const ids = [...results, ...byName.actions].map(({ id }) => id).join(" ")
   // The library chooses the first row as a person types. Nothing is chosen among rows that arrive later.
   useEffect(() => {
     const isChosen = document.querySelector("[role=dialog] [data-action][data-selected]") !== null

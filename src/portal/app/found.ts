@@ -58,23 +58,29 @@ export interface Named {
   readonly to: string
 }
 
+interface Answer<Row> {
+  readonly data: ReadonlyArray<Row> | undefined
+  readonly isPlaceholderData: boolean
+}
+
+/** An answer to the word before would offer what nobody has asked for. */
+const current = <Row>({ data, isPlaceholderData }: Answer<Row>): ReadonlyArray<Row> =>
+  isPlaceholderData ? [] : (data ?? [])
+
 /** Finds keys, projects and models by what they are called: one call per kind, where the token may read it. */
 export const useNamed = (word: string, scopes: ReadonlyArray<string>): ReadonlyArray<Named> => {
   const isLongEnough = word.length >= leastWord
   const maySeeUsage = isLongEnough && allows(scopes, ["usage:read"])
   const query = { q: word, limit: mostOfKind }
-  const keys = useApi(
-    "/admin-ui/admin/keys",
-    { query },
-    { enabled: isLongEnough && allows(scopes, ["operators:manage"]) }
-  )
+  const mayGovern = allows(scopes, ["operators:manage"])
+  const keys = useApi("/admin-ui/admin/keys", { query }, { enabled: isLongEnough && mayGovern })
   const projects = useApi("/admin-ui/admin/projects", { query }, { enabled: maySeeUsage })
   // the models that were used are few, and are read once for all words
   const models = useApi("/admin-ui/admin/models", { query: { limit: 500 } }, { enabled: maySeeUsage })
   const lower = word.toLowerCase()
   if (!isLongEnough) return []
   return [
-    ...(keys.data ?? []).map(
+    ...current(keys).map(
       ({ id, key_prefix, name }): Named => ({
         kind: "key",
         id,
@@ -82,8 +88,13 @@ export const useNamed = (word: string, scopes: ReadonlyArray<string>): ReadonlyA
         to: `/keys/${id}`
       })
     ),
-    ...(projects.data ?? []).map(
-      ({ id, name }): Named => ({ kind: "project", id, label: name, to: `/projects/${id}` })
+    ...current(projects).map(
+      ({ id, name }): Named => ({
+        kind: "project",
+        id,
+        label: name,
+        to: mayGovern ? `/projects/${id}` : `/projects?q=${encodeURIComponent(name)}`
+      })
     ),
     ...(models.data?.models ?? [])
       .filter(({ model }) => model.toLowerCase().includes(lower))

@@ -52,7 +52,7 @@ describePortal("The menus and the range", (portal) => {
     await page.keyboard.press("Control+k")
     const find = page.getByPlaceholder("Go to, find an id, do …")
     await find.fill("Cre")
-    await page.getByText("Type the name of a page, or an id of any kind.").waitFor()
+    await page.getByText("Type the name of a page, a key, a project or a model, or an id of any kind.").waitFor()
     await find.fill("Import")
     await page.getByText(/No such id|Looking|No page/).waitFor()
     assert.strictEqual(await page.getByText("Import services", { exact: true }).count(), 0)

@@ -27,6 +27,7 @@ describe("the messages of a dead-letter queue", () => {
   it("wait for somebody where they have no record", () => {
     assert.deepStrictEqual(counts(3, { open_count: 2 }), { open: 3, settled: 0 })
     assert.deepStrictEqual(deadCounts({ dead: 3, dead_letter_queue: "q.dlq" }, []), { open: 3, settled: 0 })
+    assert.deepStrictEqual(deadCounts({ dead: 3, dead_letter_queue: "q.dlq" }, undefined), { open: null, settled: 0 })
     assert.deepStrictEqual(deadCounts({ dead: null, dead_letter_queue: "q.dlq" }, []), { open: 0, settled: 0 })
   })
 })
@@ -108,16 +109,22 @@ describe("an edit", () => {
 
 describe("a plan", () => {
   it("leaves to the server what is empty, and what is no number", () => {
-    assert.deepStrictEqual(planBody({ steps: "1 · 10, 50 all", rate: "2.5", stop: "never", wait: "", begin: "" }), {
-      steps: [1, 10, 50],
-      rate: 2.5,
-      stop_after: null
-    })
-    assert.deepStrictEqual(planBody({ steps: "", rate: "fast", stop: "", wait: "60", begin: "2026-01-31T04:00" }), {
-      rate: "fast",
-      wait_seconds: 60,
-      begin_at: new Date(2026, 0, 31, 4).toISOString()
-    })
+    assert.deepStrictEqual(
+      planBody({ steps: "1 · 10, 50 all", rate: "2.5", stop: "never", wait: "", begin: "" }, false),
+      {
+        steps: [1, 10, 50],
+        rate: 2.5,
+        stop_after: null
+      }
+    )
+    assert.deepStrictEqual(
+      planBody({ steps: "", rate: "fast", stop: "", wait: "60", begin: "2026-01-31T04:00" }, true),
+      {
+        rate: "fast",
+        wait_seconds: 60,
+        begin_at: "2026-01-31T04:00:00.000Z"
+      }
+    )
   })
 })
 

@@ -21,13 +21,13 @@ const pageOf = (queue: string, about: Alarm["letters"]): string => {
 
 /** What needs somebody now, above all else. */
 export const Alarms = ({ letters, queues, workers }: Props) => {
-  const isKnown = queues.data !== undefined && !letters.isPending
+  const isKnown = queues.data !== undefined && (letters.data !== undefined || letters.failureCount > 0)
   const alarms = alarmsOf({
     broker: queues.data?.broker,
-    error: queues.error,
-    // without the index every message of a dead-letter queue would be taken for an open one
+    error: queues.error ?? letters.error,
+    // all alarms come at once, as each of them moves what is below
     queues: isKnown ? (queues.data?.queues ?? []) : [],
-    letters: letters.data?.queues ?? [],
+    letters: letters.data?.queues,
     workers: workers.data?.workers ?? [],
     // an old answer tells nothing of a worker that is silent now
     now: workers.dataUpdatedAt

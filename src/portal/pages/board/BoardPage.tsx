@@ -50,7 +50,7 @@ const BoardPage = () => {
           <QueueTable
             queues={queues.data?.queues ?? []}
             workers={workers.data?.workers ?? []}
-            letters={letters.data?.queues ?? []}
+            letters={letters.data?.queues}
             empty={
               <Empty
                 command={`curl -s ${window.location.origin}${tasksPath}/queues -H "authorization: Bearer $OPERATOR"`}

@@ -8,7 +8,7 @@ import { queueColumns } from "./queueColumns.tsx"
 interface Props {
   readonly queues: ReadonlyArray<QueueView>
   readonly workers: ReadonlyArray<WorkerReport>
-  readonly letters: ReadonlyArray<DeadLetterQueue>
+  readonly letters: ReadonlyArray<DeadLetterQueue> | undefined
   readonly empty: ReactNode
 }
 

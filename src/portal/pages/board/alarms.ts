@@ -17,8 +17,8 @@ export interface Alarm {
 interface Evidence {
   readonly broker: BrokerState | undefined
   readonly queues: ReadonlyArray<QueueView>
-  /** The index of dead letters, as far as it is known. */
-  readonly letters: ReadonlyArray<DeadLetterQueue>
+  /** The index of dead letters. `undefined`: it is not known. */
+  readonly letters: ReadonlyArray<DeadLetterQueue> | undefined
   readonly workers: ReadonlyArray<WorkerReport>
   readonly error: ApiError | null
   readonly now: number
@@ -100,12 +100,16 @@ const queueAlarm = (view: QueueView): ReadonlyArray<Alarm> => {
   }
 }
 
-/** Messages of a dead-letter queue that wait for somebody, and those that were replayed or archived since. */
+/**
+ * Messages of a dead-letter queue that wait for somebody, and those that were replayed or archived since. Without the
+ * index nobody knows how many of them wait (`null`).
+ */
 export const deadCounts = (
   { dead, dead_letter_queue }: Pick<QueueView, "dead" | "dead_letter_queue">,
-  letters: ReadonlyArray<DeadLetterQueue>
-): { readonly open: number; readonly settled: number } => {
+  letters: ReadonlyArray<DeadLetterQueue> | undefined
+): { readonly open: number | null; readonly settled: number } => {
   const messages = dead ?? 0
+  if (letters === undefined) return { open: messages === 0 ? 0 : null, settled: 0 }
   const index = letters.find(({ queue_name }) => queue_name === dead_letter_queue)
   if (index === undefined) return { open: messages, settled: 0 }
   const { archived_count, indexed_count, open_count, unknown_count } = index
@@ -114,11 +118,11 @@ export const deadCounts = (
   return { open, settled: Math.max(0, messages - open) }
 }
 
-const deadAlarms = (view: QueueView, letters: ReadonlyArray<DeadLetterQueue>): ReadonlyArray<Alarm> => {
+const deadAlarms = (view: QueueView, letters: ReadonlyArray<DeadLetterQueue> | undefined): ReadonlyArray<Alarm> => {
   const { queue } = view
   const { open, settled } = deadCounts(view, letters)
   return [
-    ...(open === 0
+    ...(open === null || open === 0
       ? []
       : [
           {

@@ -81,8 +81,8 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     main: true,
     cell: ({ dead, open, queue, settled }) => (
       <Labelled name="dead">
-        {dead === null || open === 0 ? (
-          <Count of={dead === null ? null : 0} />
+        {dead === null || open === null || open === 0 ? (
+          <Count of={dead === null ? null : open} />
         ) : (
           <Link to="/dead-letters" search={{ tab: "letters", source_queue_name: queue }} className={styles.dead}>
             <Count of={open} short />

@@ -1,4 +1,5 @@
 import { Skeleton } from "@mantine/core"
+import { useUtc } from "../../address/useUtc.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
@@ -14,6 +15,7 @@ const liveTopics = ["configuration"] as const
 /** Whether something was changed by hand since a document was applied. It leads to the audit event of the apply. */
 export const Drift = () => {
   const mayReadLog = useAllowed("audit:read")
+  const utc = useUtc()
   const { data, error } = useApi(path, {})
   useLiveRefresh(liveTopics, [path])
   if (error !== null) return null
@@ -21,7 +23,7 @@ export const Drift = () => {
   const { applied } = data
   if (applied === null) return <StatusWord meaning="idle">no document was applied yet</StatusWord>
   const badge = <Badge of={data} />
-  const title = `applied ${clockText(new Date(applied.at), false)}${applied.by === null ? "" : ` by ${shownText(applied.by)}`}`
+  const title = `applied ${clockText(new Date(applied.at), utc)}${applied.by === null ? "" : ` by ${shownText(applied.by)}`}`
   return mayReadLog ? (
     <PathLink path={`/audit?span=all&open=${applied.sequence}`} title={title}>
       {badge}

@@ -19,6 +19,7 @@ export const StoredPrices = () => {
   const mayChange = useAllowed("settings:update")
   const stored = useApi("/admin-ui/admin/model-prices", {})
   const { ask, dialog } = useConfirm()
+  const isReversed = text("sort_order") === "asc"
   const word = (text("q") ?? "").toLowerCase()
   const remove = (price: ModelPrice) =>
     ask({
@@ -55,14 +56,14 @@ export const StoredPrices = () => {
           )}
           rows={sortedPrices(
             (stored.data ?? []).filter(({ model }) => model.toLowerCase().includes(word)),
-            text("sort"),
-            text("order") === "desc"
+            text("sort_by"),
+            !isReversed
           )}
           sorting={{
-            by: text("sort"),
-            isReversed: text("order") === "desc",
+            by: text("sort_by"),
+            isReversed,
             onSort: (by) =>
-              change({ sort: by, order: text("sort") === by && text("order") !== "desc" ? "desc" : undefined })
+              change({ sort_by: by, sort_order: text("sort_by") === by && !isReversed ? "asc" : undefined })
           }}
           rowId={({ model }) => model}
           toolbar={<FilterBar filters={[{ name: "q", label: "Model" }]} />}

@@ -34,7 +34,7 @@ export const priceText = dollars
 export const sortedPrices = (
   prices: ReadonlyArray<ModelPrice>,
   by: string | undefined,
-  isReversed: boolean
+  isDescending: boolean
 ): ReadonlyArray<ModelPrice> => {
   const field = priceFields.find((one) => one === by)
   const compare = (one: ModelPrice, other: ModelPrice): number => {
@@ -45,6 +45,6 @@ export const sortedPrices = (
   }
   const isPriced = (price: ModelPrice) => field === undefined || price[field] !== null
   const sorted = by === undefined ? [...prices] : prices.filter(isPriced).sort(compare)
-  const inOrder = isReversed ? sorted.reverse() : sorted
+  const inOrder = isDescending ? sorted.reverse() : sorted
   return by === undefined ? inOrder : [...inOrder, ...prices.filter((price) => !isPriced(price))]
 }

@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/models",
-  validateSearch: textSearch("tab", "do", "model", "priced", "sort_by", "q"),
+  validateSearch: textSearch("tab", "do", "model", "priced", "sort_by", "sort_order", "q"),
   component: lazyRouteComponent(() => import("./ModelsPage.tsx"))
 })
 

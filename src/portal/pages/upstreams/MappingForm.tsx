@@ -63,52 +63,54 @@ export const MappingForm = ({ onClose, stored }: Props) => {
     })
   }
   return (
-    <FormDrawer
-      title="Set a credential"
-      action="Show the difference"
-      isBusy={false}
-      isDisabled={target === undefined || credential === ""}
-      error={null}
-      onSubmit={review}
-      onClose={onClose}
-    >
-      <Segments
-        aria-label="scope"
-        data={[...scopes]}
-        value={scope}
-        onChange={(value) => {
-          setScope(scopes.find((one) => one === value) ?? scope)
-          setTarget(undefined)
-        }}
-      />
-      {scope === "key" ? (
-        <KeyPicker value={target} onChange={setTarget} />
-      ) : (
-        <Select
-          label="Project"
-          data={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: shownText(name) }))}
-          value={target ?? null}
-          onChange={(id) => setTarget(id ?? undefined)}
-          searchable
-          onSearchChange={setWord}
-          nothingFoundMessage="None of this name."
+    <>
+      <FormDrawer
+        title="Set a credential"
+        action="Show the difference"
+        isBusy={false}
+        isDisabled={target === undefined || credential === ""}
+        error={null}
+        onSubmit={review}
+        onClose={onClose}
+      >
+        <Segments
+          aria-label="scope"
+          data={[...scopes]}
+          value={scope}
+          onChange={(value) => {
+            setScope(scopes.find((one) => one === value) ?? scope)
+            setTarget(undefined)
+          }}
         />
-      )}
-      <PasswordInput
-        label="credential"
-        description="Sealed, never shown again, and sent only to the upstream that is in use now."
-        value={credential}
-        onChange={({ currentTarget }) => setCredential(currentTarget.value)}
-        autoComplete="off"
-      />
-      <Segments
-        aria-label="family"
-        data={[...families]}
-        value={family}
-        onChange={(value) => setFamily(families.find((one) => one === value) ?? family)}
-      />
-      <span>Needed where each family has an upstream of its own.</span>
+        {scope === "key" ? (
+          <KeyPicker value={target} onChange={setTarget} />
+        ) : (
+          <Select
+            label="Project"
+            data={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: shownText(name) }))}
+            value={target ?? null}
+            onChange={(id) => setTarget(id ?? undefined)}
+            searchable
+            onSearchChange={setWord}
+            nothingFoundMessage="None of this name."
+          />
+        )}
+        <PasswordInput
+          label="credential"
+          description="Sealed, never shown again, and sent only to the upstream that is in use now."
+          value={credential}
+          onChange={({ currentTarget }) => setCredential(currentTarget.value)}
+          autoComplete="off"
+        />
+        <Segments
+          aria-label="family"
+          data={[...families]}
+          value={family}
+          onChange={(value) => setFamily(families.find((one) => one === value) ?? family)}
+        />
+        <span>Needed where each family has an upstream of its own.</span>
+      </FormDrawer>
       {dialog}
-    </FormDrawer>
+    </>
   )
 }

@@ -4,6 +4,7 @@ import type { ApiError } from "../../api/ApiError.ts"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
 import { type Guard, GuardedChange, type Versioned } from "../dialogs/GuardedChange.tsx"
 import { failureOf } from "./failure.ts"
+import { readAgain } from "./readAgain.ts"
 import { type Told, useTell } from "./useTell.tsx"
 
 interface Asked extends Pick<Told, "audit" | "done"> {
@@ -54,7 +55,7 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
     setError(null)
     try {
       const result = await run()
-      await Promise.race([client.invalidateQueries(), new Promise((go) => window.setTimeout(go, mostWaitMs))])
+      await readAgain(client)
       close()
       onDone?.(result)
       tell({ done, audit, undo })
@@ -86,6 +87,3 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
   }
   return { ask: setChange, dialog: change !== undefined && dialogOf(change) }
 }
-
-/** The dialog closes over the new state; a read that takes longer does not keep it open. */
-const mostWaitMs = 2_000

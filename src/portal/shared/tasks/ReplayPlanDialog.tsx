@@ -1,6 +1,7 @@
 import { SimpleGrid, Stack, TextInput } from "@mantine/core"
 import { useNavigate } from "@tanstack/react-router"
 import { type ReactNode, useState } from "react"
+import { useUtc } from "../../address/useUtc.ts"
 import { useTasksApi, useTasksWrite } from "../../api/queries.ts"
 import type { ReplayJob, ReplayPage } from "../../api/TaskTypes.ts"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
@@ -27,6 +28,7 @@ export const ReplayPlanDialog = ({ children, force = false, onClose, selection }
   const [idempotencyKey] = useState(randomKey)
   const start = useTasksWrite<ReplayJob>()
   const navigate = useNavigate()
+  const utc = useUtc()
   const plan: PlanTexts = {
     steps: typed.steps ?? [...(defaults?.steps ?? []), "all"].join(" · "),
     rate: typed.rate ?? String(defaults?.rate ?? ""),
@@ -57,7 +59,7 @@ export const ReplayPlanDialog = ({ children, force = false, onClose, selection }
         start.mutate(
           {
             path: "/dlq/replays",
-            body: { ...selection, ...(force && { force }), plan: planBody(plan) },
+            body: { ...selection, ...(force && { force }), plan: planBody(plan, utc) },
             headers: { "idempotency-key": idempotencyKey }
           },
           {
@@ -84,7 +86,7 @@ export const ReplayPlanDialog = ({ children, force = false, onClose, selection }
         </SimpleGrid>
         <TextInput
           type="datetime-local"
-          label="Begin at"
+          label={utc ? "Begin at (UTC)" : "Begin at"}
           description="Empty: at once. The letters are those that match now."
           value={plan.begin}
           error={problemOf("begin_at")}

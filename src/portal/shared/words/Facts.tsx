@@ -1,14 +1,18 @@
 import type { ReactNode } from "react"
+import { ForeignText } from "../foreign/ForeignText.tsx"
 import styles from "./Facts.module.css"
 
-export type Fact = readonly [name: string, value: ReactNode]
+/** Where names may be alike, such as those of keys, `id` tells them apart. */
+export type Fact = readonly [name: string, value: ReactNode, id?: string]
 
 /** Names and values, one below the other. */
 export const Facts = ({ facts }: { readonly facts: ReadonlyArray<Fact> }) => (
   <dl className={styles.facts}>
-    {facts.map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
+    {facts.map(([name, value, id = name]) => (
+      <div key={id}>
+        <dt>
+          <ForeignText>{name}</ForeignText>
+        </dt>
         <dd>{value === null || value === undefined || value === "" ? "–" : value}</dd>
       </div>
     ))}

@@ -10,7 +10,7 @@ import { useAuditFault } from "./useAuditFault.ts"
 
 const minuteMs = 60_000
 const dayMs = 1_440 * minuteMs
-const mostKeys = 100
+const mostKeys = 50
 const often = { refreshMs: minuteMs }
 
 interface Source {
@@ -36,11 +36,8 @@ export const useFindings = () => {
   const day = { from: new Date(Math.floor(now / minuteMs) * minuteMs - dayMs).toISOString() }
 
   const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "all", limit: 100 } }, often)
-  const keys = useApi(
-    "/admin-ui/admin/keys",
-    { query: { sort_by: "expires_at", state: "active", limit: mostKeys } },
-    { ...often, enabled: mayGovern }
-  )
+  const [expiring, rotating] = useKeysInOrder(mayGovern)
+  const lists = [expiring.data ?? [], rotating.data ?? []]
   const models = useApi("/admin-ui/admin/models", { query: { priced: "false", sort_by: "requests", limit: 20 } })
   const guardrails = useApi("/admin-ui/admin/usage/summary", { query: { ...day, error_code: "guardrail_unavailable" } })
   const traffic = useApi("/admin-ui/admin/provider-health", {})
@@ -58,7 +55,7 @@ export const useFindings = () => {
   const findings: ReadonlyArray<Finding> = [
     ...ofLimits(limits.data?.limits ?? [], at),
     ...ofAsked(asked.data ?? []),
-    ...ofKeys(keys.data ?? [], now, at),
+    ...ofKeys([...new Map(lists.flat().map((key) => [key.id, key])).values()], now, at),
     ...unpriced.map(({ model, summary }) => ({
       id: `unpriced ${model}`,
       weight: 2 as const,
@@ -96,7 +93,8 @@ export const useFindings = () => {
   ]
   const sources: ReadonlyArray<readonly [name: string, source: Source]> = [
     ["limits", limits],
-    ["keys", { ...keys, isEnabled: mayGovern }],
+    ["keys that expire", { ...expiring, isEnabled: mayGovern }],
+    ["keys to rotate", { ...rotating, isEnabled: mayGovern }],
     ["models", models],
     ["guardrails", guardrails],
     ["traffic", traffic],
@@ -111,19 +109,39 @@ export const useFindings = () => {
   return {
     findings: sorted(findings),
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
-    // the list of keys has no order by rotation
-    partial:
-      keys.data !== undefined && keys.data.length >= mostKeys
-        ? `Rotations that are due are looked for among the ${mostKeys} keys that expire next.`
-        : undefined,
+    partial: lists.some((list) => list.length === mostKeys && ofKeys(list.slice(-1), now, at).length > 0)
+      ? `Only the ${mostKeys} keys that expire first, and the ${mostKeys} that are to be rotated first, are looked at.`
+      : undefined,
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
-      for (const query of [limits, keys, models, guardrails, traffic, health, queues, letters, counts, asked, system]) {
-        if (query.error !== null) void query.refetch()
-      }
+      const all = [
+        limits,
+        expiring,
+        rotating,
+        models,
+        guardrails,
+        traffic,
+        health,
+        queues,
+        letters,
+        counts,
+        asked,
+        system
+      ]
+      for (const query of all) if (query.error !== null) void query.refetch()
       audit.retry()
     }
   }
+}
+
+/** The keys that expire first, and those that are to be rotated first. */
+const useKeysInOrder = (enabled: boolean) => {
+  const shared = { state: "active" as const, limit: mostKeys }
+  const options = { ...often, enabled }
+  return [
+    useApi("/admin-ui/admin/keys", { query: { ...shared, sort_by: "expires_at" } }, options),
+    useApi("/admin-ui/admin/keys", { query: { ...shared, sort_by: "rotation_due_at" } }, options)
+  ] as const
 }
 
 /** A process without tasks has no such paths. */

@@ -1,11 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
-import type { ApiError, FieldError } from "../../../api/ApiError.ts"
+import { ApiError, type FieldError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import { formerOf } from "../../../shared/change/changed.ts"
 import { failureOf } from "../../../shared/change/failure.ts"
+import { readAgain } from "../../../shared/change/readAgain.ts"
 import { useTell } from "../../../shared/change/useTell.tsx"
-import { GuardedChange, tellRefused } from "../../../shared/dialogs/GuardedChange.tsx"
+import { changedMeanwhile, GuardedChange, tellRefused } from "../../../shared/dialogs/GuardedChange.tsx"
 import { usePolicyFields } from "../../../shared/policy/fields.ts"
 import { ImpactNote } from "../../../shared/policy/Impact.tsx"
 import {
@@ -51,10 +52,14 @@ const change = (version: Layer | NewLayer, changes: LayerPatch): Promise<Layer> 
     : call("POST", layersPath, { body: { ...proposedOf(version, changes), expected_updated_at: null } })
 
 /** Takes a change back, unless somebody else has changed the layer since. */
-const undo = (version: Layer | NewLayer, changes: LayerPatch, after: Layer): Promise<unknown> =>
-  isStored(version)
-    ? change(after, formerOf(version, changes))
-    : call("DELETE", layerPath, { params: { id: after.id } })
+const undo = async (version: Layer | NewLayer, changes: LayerPatch, after: Layer): Promise<unknown> => {
+  if (isStored(version)) return change(after, formerOf(version, changes))
+  const params = { id: after.id }
+  const { updated_at } = await call("GET", layerPath, { params })
+  if (updated_at !== after.updated_at)
+    throw new ApiError(409, changedMeanwhile, "Somebody else has changed the layer since, so that it stays.")
+  return call("DELETE", layerPath, { params })
+}
 
 /**
  * Shows the difference of a change of a layer and whom it hits, and makes it. If somebody else was faster, also with the
@@ -81,7 +86,7 @@ export const LayerReview = ({ changes, children, layer, onClose, onDone, onRefus
     setError(null)
     try {
       const after = await change(version, changes)
-      await client.invalidateQueries()
+      await readAgain(client)
       tell({
         done: `The layer of ${layerName(after)} is ${isStored(version) ? "changed" : "made"}.`,
         audit: { type: "policy_layer", id: after.id },

@@ -1,4 +1,4 @@
-import { useSearch } from "@tanstack/react-router"
+import { useUtc } from "../../../address/useUtc.ts"
 import type { FilterName } from "../../../shared/usage/fields.ts"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
@@ -25,7 +25,7 @@ const filter = (name: FilterName, value: string | null) =>
 
 /** The whole time, for whoever compares it with another log. */
 const ExactTime = ({ at }: { readonly at: string }) => {
-  const { utc = false } = useSearch({ strict: false })
+  const utc = useUtc()
   return <time dateTime={at}>{exactText(new Date(at), utc)}</time>
 }
 

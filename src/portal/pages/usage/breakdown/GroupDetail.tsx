@@ -56,11 +56,12 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
       <Panel title={`By ${part.label.toLowerCase()}`} query={parts} height={90}>
         <Facts
           facts={(parts.data ?? []).map(({ display_name, name, summary }) => [
-            display_name,
+            unlabelledOf(part, name)?.label ?? display_name,
             <span key={name}>
               <Money usd={summary.estimated_cost_usd} /> · <Count of={summary.request_count} /> requests ·{" "}
               <Count of={summary.total_tokens} short /> tokens
-            </span>
+            </span>,
+            name
           ])}
         />
       </Panel>
