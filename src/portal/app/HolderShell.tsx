@@ -5,6 +5,7 @@ import { type ComponentType, useEffect } from "react"
 import { installation } from "../api/installation.ts"
 import { useSession } from "../api/session.ts"
 import { ForeignText } from "../shared/foreign/ForeignText.tsx"
+import { NotFound } from "./Fallbacks.tsx"
 import styles from "./HolderShell.module.css"
 import { UserMenu } from "./TopBar.tsx"
 
@@ -24,7 +25,7 @@ const pages: ReadonlyArray<HolderPage> = [
 ]
 
 /** The pages of whoever holds a key: few words, and nothing of other keys. On narrow screens the menu is at the thumb. */
-export const HolderShell = () => {
+export const HolderShell = ({ isUnknown = false }: { readonly isUnknown?: boolean }) => {
   const session = useSession()
   const navigate = useNavigate()
   const who = session.state === "signed-in" ? session.who : undefined
@@ -55,7 +56,7 @@ export const HolderShell = () => {
         ))}
       </nav>
       <main id="page" className={styles.page} tabIndex={-1}>
-        <Outlet />
+        {isUnknown ? <NotFound /> : <Outlet />}
       </main>
     </div>
   )

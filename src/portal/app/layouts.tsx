@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, Outlet, retainSearchParams } from "@tanstack/react-router"
+import { createRootRoute, createRoute, Outlet, retainSearchParams, useLocation } from "@tanstack/react-router"
 import { readShared } from "../address/search.ts"
 import { PageFailed } from "./Fallbacks.tsx"
 import { HolderShell } from "./HolderShell.tsx"
@@ -10,9 +10,16 @@ export const root = createRootRoute({
   search: { middlewares: [retainSearchParams(["range", "utc"])] },
   component: Outlet,
   errorComponent: PageFailed,
-  // the menu and the palette are there also at an address that has no page
-  notFoundComponent: () => <OperatorShell isUnknown />
+  notFoundComponent: () => <UnknownPage />
 })
+
+/** The menu is there also at an address that has no page. */
+const UnknownPage = () =>
+  useLocation({ select: ({ pathname }) => /^\/my(\/|$)/.test(pathname) }) ? (
+    <HolderShell isUnknown />
+  ) : (
+    <OperatorShell isUnknown />
+  )
 
 /** The pages of operators and of people on call, with the menu beside them. */
 export const operatorLayout = createRoute({
@@ -22,4 +29,4 @@ export const operatorLayout = createRoute({
 })
 
 /** The pages of whoever holds a gateway key. */
-export const holderLayout = createRoute({ getParentRoute: () => root, path: "my", component: HolderShell })
+export const holderLayout = createRoute({ getParentRoute: () => root, path: "my", component: () => <HolderShell /> })

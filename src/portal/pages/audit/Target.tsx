@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { memberOf } from "../../shared/policy/actor.ts"
 import type { AuditEvent } from "./event.ts"
 
 /** The page of an object, below `/admin-ui`, if it has one. The id is data, so it is only ever a part of an own path. */
@@ -60,9 +61,6 @@ const pageOfTasks = (path: string): string | undefined => {
   if (task !== undefined) return `/tasks/${task}`
   return path.startsWith("/queues/") ? "/tasks/board" : path.startsWith("/dlq") ? "/dead-letters" : undefined
 }
-
-const memberOf = (json: unknown, name: string): unknown =>
-  typeof json === "object" && json !== null ? Reflect.get(json, name) : undefined
 
 /** A name that an object had says more than its id. */
 const nameIn = (json: unknown): string | undefined => {

@@ -1,4 +1,5 @@
 import { useTasksWrite } from "../../api/queries.ts"
+import { useSession } from "../../api/session.ts"
 import type { QueueView } from "../../api/TaskTypes.ts"
 import { callTasks, taskPath } from "../../api/tasks.ts"
 import { useTell } from "../../shared/change/useTell.tsx"
@@ -25,6 +26,8 @@ const withCurl = / POST \S+ ends the pause\./
 export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queue, ready } }: Props) => {
   const write = useTasksWrite<Changed>()
   const tell = useTell()
+  const session = useSession()
+  const by = session.state === "signed-in" ? session.who.name : null
   const pausePath = taskPath`/queues/${queue}/pause`
   const resumePath = taskPath`/queues/${queue}/resume`
   const audit = { type: "tasks" }
@@ -65,7 +68,7 @@ export const PauseDialog = ({ onClose, queue: { consumers, in_work, paused, queu
         action="Resume"
         isBusy={write.isPending}
         error={write.error}
-        onConfirm={() => resume({ reason: paused.reason, by: paused.by })}
+        onConfirm={() => resume({ reason: paused.reason, by })}
         onClose={onClose}
       >
         <p>

@@ -21,14 +21,12 @@ export const ProjectLimits = ({ of: project }: { readonly of: Project }) => {
   useLiveRefresh(liveTopics, [path])
   const limits = state.data?.limits ?? []
   const shared = limits.filter(({ scope }) => scope !== "key")
-  const shown = [...shared, ...limits.filter(({ scope, unit }) => scope === "key" && unit === "usd")].slice(
-    0,
-    mostShown
-  )
+  const all = [...shared, ...limits.filter(({ scope, unit }) => scope === "key" && unit === "usd")]
+  const shown = all.slice(0, mostShown)
   return (
     <Panel
       title="Budgets now"
-      note="what all its keys share, and the budgets of its keys that were used in this month"
+      note={`what all its keys share, and the budgets of its keys that were used in this month${all.length > mostShown ? `: ${mostShown} of ${all.length}` : ""}`}
       query={state}
       height={220}
       actions={<PathLink path={`/limits?scope=project&id=${project.id}`}>All limits of its keys</PathLink>}

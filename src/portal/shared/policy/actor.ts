@@ -2,7 +2,8 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 
 type AuditEvent = ResponseOf<"GET", "/admin-ui/admin/audit-events">[number]
 
-const memberOf = (json: unknown, name: string): unknown =>
+/** A member of what an event tells of its object. */
+export const memberOf = (json: unknown, name: string): unknown =>
   typeof json === "object" && json !== null ? Reflect.get(json, name) : undefined
 
 /** A session says whose it is. Other acts of holders have names of their own. */

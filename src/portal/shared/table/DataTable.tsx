@@ -165,6 +165,8 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
 
   const press = (event: KeyboardEvent<HTMLDivElement>) => {
     if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return
+    // React hands on the keys of a dialog that a cell has opened
+    if (!(event.target instanceof Node && event.currentTarget.contains(event.target))) return
     const row = rows[current]
     const { target } = event
     const cell = target instanceof HTMLElement ? cellOf(target) : undefined

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import type { ApiError } from "../../../api/ApiError.ts"
+import { ApiError } from "../../../api/ApiError.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
 import { failureOf } from "../../../shared/change/failure.ts"
 import { useTell } from "../../../shared/change/useTell.tsx"
@@ -32,9 +32,7 @@ export const ArchiveDialog = ({ children, ids, onClose, onDone }: Props) => {
       tell({
         done: doneSentence(done.length, ids.length, passed),
         audit: { type: "tasks" },
-        undo: async () => {
-          for (const id of done) await callTasks("POST", taskPath`/dlq/messages/${id}/unarchive`)
-        },
+        undo: () => takeBack(done),
         undone: `${countedText(done.length, "letter is", "letters are")} open again.`
       })
     }
@@ -69,6 +67,20 @@ interface Archived {
 }
 
 /** Archives one after the other until a failure. A letter whose state forbids it does not hold up the others. */
+/** Goes on after a letter that cannot be taken back, and then says how many there are. */
+const takeBack = async (ids: ReadonlyArray<string>): Promise<void> => {
+  const failures: Array<ApiError> = []
+  for (const id of ids)
+    await callTasks("POST", taskPath`/dlq/messages/${id}/unarchive`).catch((cause) => failures.push(failureOf(cause)))
+  const [first] = failures
+  if (first !== undefined)
+    throw new ApiError(
+      first.status,
+      first.code,
+      `${failures.length} of ${countedText(ids.length, "letter")} could not be taken back. ${first.message}`
+    )
+}
+
 const archiveAll = async (
   ids: ReadonlyArray<string>,
   body: OperationReason,

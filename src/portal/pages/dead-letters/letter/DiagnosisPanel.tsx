@@ -1,3 +1,4 @@
+import { Skeleton } from "@mantine/core"
 import type { UseQueryResult } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../../api/ApiError.ts"
@@ -82,19 +83,23 @@ const failedWords = ({ edited_from, replay_outcome, state }: Letter): string =>
 
 /** Why the replayed message has failed: its own dead letter says so. */
 const FailedAgain = ({ dlqId }: { readonly dlqId: string }) => {
-  const { data } = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`)
+  const { data, isPending } = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`)
   return (
     <>
-      {data?.exception_message && (
-        <p className={styles.message}>
-          <ForeignText>{data.exception_message}</ForeignText>
-        </p>
-      )}
       <p>
         <Link to="/dead-letters/$dlqId" params={{ dlqId }}>
           The dead letter that it became
         </Link>
       </p>
+      {isPending ? (
+        <Skeleton height={36} />
+      ) : (
+        data?.exception_message && (
+          <p className={styles.message}>
+            <ForeignText>{data.exception_message}</ForeignText>
+          </p>
+        )
+      )}
     </>
   )
 }

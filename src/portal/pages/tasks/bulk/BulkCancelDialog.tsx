@@ -15,17 +15,30 @@ interface Props {
 /** Cancels the tasks one by one, and shows what the worker of each has answered. */
 export const BulkCancelDialog = ({ onClose, tasks }: Props) => {
   const [results, setResults] = useState<ReadonlyArray<Result>>()
+  const [isEnded, setEnded] = useState(false)
+  const [stopper] = useState(() => new AbortController())
   const client = useQueryClient()
   const run = async (why: OperationReason) => {
     setResults([])
-    await inTurn(tasks, async ({ task_id }) => {
+    const cancel = async ({ task_id }: Task) => {
       const result = await cancelOne(task_id, why)
       setResults((before) => [...(before ?? []), result])
-    })
+    }
+    await inTurn(tasks, cancel, stopper.signal)
+    setEnded(true)
     void client.invalidateQueries({ queryKey: [tasksPath] })
   }
   if (results !== undefined)
-    return <BulkResults title="Cancel tasks" total={tasks.length} results={results} onClose={onClose} />
+    return (
+      <BulkResults
+        title="Cancel tasks"
+        total={tasks.length}
+        results={results}
+        isEnded={isEnded}
+        onStop={() => stopper.abort()}
+        onClose={onClose}
+      />
+    )
   return (
     <ReasonDialog
       title={`Cancel ${tasks.length} tasks`}

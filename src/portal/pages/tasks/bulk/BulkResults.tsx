@@ -14,16 +14,18 @@ interface Props {
   readonly title: string
   readonly total: number
   readonly results: ReadonlyArray<Result>
+  readonly isEnded: boolean
+  /** Begins with no other one. Those that are under way are finished. */
+  readonly onStop: () => void
   readonly onClose: () => void
 }
 
 /** What the server has answered for each of many, as the answers come. */
-export const BulkResults = ({ onClose, results, title, total }: Props) => {
-  const isDone = results.length === total
+export const BulkResults = ({ isEnded, onClose, onStop, results, title, total }: Props) => {
   const words = Map.groupBy(results, ({ word }) => word)
   const sum = [...words].map(([word, { length }]) => `${length} ${word}`).join(", ")
   return (
-    <Modal opened onClose={isDone ? onClose : () => {}} withCloseButton={isDone} title={title} size="lg">
+    <Modal opened onClose={isEnded ? onClose : () => {}} withCloseButton={isEnded} title={title} size="lg">
       <Stack gap="sm">
         <Progress value={(results.length / total) * 100} aria-label="Progress" />
         <p aria-live="polite">
@@ -40,9 +42,13 @@ export const BulkResults = ({ onClose, results, title, total }: Props) => {
           ))}
         </ul>
         <Group justify="end">
-          <Button onClick={onClose} disabled={!isDone}>
-            Done
-          </Button>
+          {isEnded ? (
+            <Button onClick={onClose}>Done</Button>
+          ) : (
+            <Button variant="default" onClick={onStop}>
+              Stop
+            </Button>
+          )}
         </Group>
       </Stack>
     </Modal>
