@@ -305,9 +305,13 @@ describe.skipIf(!Deployment.available)("configuration", () => {
         assert.match(nothing.output, /^0 objects to change/)
         const events = yield* deployment.rows(
           Schema.Struct({ action: Schema.String, user_agent: Schema.NullOr(Schema.String) }),
-          "SELECT action, user_agent FROM audit_events ORDER BY sequence DESC LIMIT 1"
+          "SELECT action, user_agent FROM audit_events ORDER BY sequence DESC LIMIT 2"
         )
-        assert.deepStrictEqual(events, [{ action: "projects:create", user_agent: "svc-runtime configuration apply" }])
+        const user_agent = "svc-runtime configuration apply"
+        assert.deepStrictEqual(events, [
+          { action: "configuration:apply", user_agent },
+          { action: "projects:create", user_agent }
+        ])
 
         const settings = { base_url: "https://studio.example" }
         const layer = { kind: "project", scope: "team", policy: { rpm_limit: 5 }, guardrail_policy: {} }
