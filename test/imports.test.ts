@@ -96,6 +96,7 @@ const areas: ReadonlyArray<Area> = [
       ...["theme", "api", "address", "sign-in"],
       ...[
         "shared/foreign",
+        "shared/links",
         "shared/words",
         "shared/page",
         "shared/charts",

@@ -5,7 +5,7 @@ import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { shownText } from "../../shared/foreign/marks.ts"
-import { PathLink } from "../../shared/page/PathLink.tsx"
+import { PathLink } from "../../shared/links/PathLink.tsx"
 import { clockText, countedText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 

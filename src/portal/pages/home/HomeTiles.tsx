@@ -1,7 +1,7 @@
 import { Sparkline } from "../../shared/charts/Sparkline.tsx"
+import { IdLink } from "../../shared/links/IdLink.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
 import { countText, decimalText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
-import { IdLink } from "../../shared/words/IdLink.tsx"
 import styles from "./Home.module.css"
 import { useLastHour, useOverhead, type useQueues, type useSpend } from "./useNumbers.ts"
 

@@ -1,6 +1,6 @@
 import { useLiveState } from "../../api/live.ts"
 import { LiveChart } from "../../shared/charts/LiveChart.tsx"
-import { LinkButton } from "../../shared/page/LinkButton.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { rateSeries, useRequestRate } from "../../shared/usage/useRequestRate.ts"
 import { countText } from "../../shared/words/format.ts"

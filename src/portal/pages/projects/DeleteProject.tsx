@@ -2,7 +2,7 @@ import { Button, Group } from "@mantine/core"
 import { useApiWrite } from "../../api/queries.ts"
 import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
-import { PathLink } from "../../shared/page/PathLink.tsx"
+import { PathLink } from "../../shared/links/PathLink.tsx"
 import { type Project, projectPath, staleAfterProjects } from "./project.ts"
 
 interface Props {

@@ -1,10 +1,10 @@
 import { useRange } from "../../address/range.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
+import { IdLink } from "../../shared/links/IdLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
-import { IdLink } from "../../shared/words/IdLink.tsx"
 import { When } from "../../shared/words/When.tsx"
 
 const path = "/admin-ui/admin/usage/unused-keys"

@@ -1,7 +1,7 @@
 import { UnstyledButton } from "@mantine/core"
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react"
+import type { Column, Sorting } from "./column.ts"
 import styles from "./DataTable.module.css"
-import type { Column, Sorting } from "./DataTable.tsx"
 
 interface HeaderCellProps<Row> {
   readonly column: Column<Row>

@@ -3,8 +3,8 @@ import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
-import { LinkButton } from "../../../shared/page/LinkButton.tsx"
 import styles from "./FirstSteps.module.css"
 
 /** A key that this page has made, and its secret until the person says that it is stored. */

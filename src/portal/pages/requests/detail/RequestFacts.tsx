@@ -1,10 +1,10 @@
 import { useUtc } from "../../../address/useUtc.ts"
+import { IdLink } from "../../../shared/links/IdLink.tsx"
 import type { FilterName } from "../../../shared/usage/fields.ts"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
 import { countText, exactText, percentText } from "../../../shared/words/format.ts"
-import { IdLink } from "../../../shared/words/IdLink.tsx"
 import type { Bundle } from "./useRequest.ts"
 
 interface Props {

@@ -1,6 +1,6 @@
 import { useAllowed } from "../../../api/session.ts"
 import { shownText } from "../../../shared/foreign/marks.ts"
-import { LinkButton } from "../../../shared/page/LinkButton.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { CopyText } from "../../../shared/words/CopyText.tsx"

@@ -1,7 +1,7 @@
 import { useRange } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
 import { useApi } from "../../../api/queries.ts"
-import { LinkButton } from "../../../shared/page/LinkButton.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
