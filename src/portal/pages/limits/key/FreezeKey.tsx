@@ -31,6 +31,7 @@ export const FreezeKey = ({ id }: { readonly id: string }) => {
     tell({
       done: isFrozen ? "The key works again." : "The key is frozen: its requests are refused.",
       audit: { type: "key", id },
+      undone: isFrozen ? "The key is frozen again." : "The key works again.",
       undo: () => call("POST", isFrozen ? disablePath : enablePath, { params: { id } })
     })
   }
