@@ -23,8 +23,10 @@ const scopesOf = (method: string): ReadonlyArray<Scope> =>
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
 
-/** A check of an edit is sent as a change, and changes nothing. */
-const changesSomething = (method: string, path: string): boolean => !isRead(method) && !path.endsWith("/edits/check")
+/** A check of an edit is sent as a change, and changes nothing. The query of a request must not make it look like one. */
+const changesSomething = (method: string, url: string): boolean => !isRead(method) && !checkOfEdit.test(url)
+
+const checkOfEdit = /^\/dlq\/messages\/[^/?#;]+\/edits\/check(\?.*)?$/
 
 interface Recorded {
   readonly operation: typeof Operation.Type
@@ -79,9 +81,12 @@ const authorized = HttpRouter.middleware(
         Effect.matchEffect(Effect.provideService(admit, RequestId, id), {
           onFailure: (error) => Effect.succeed(toResponse(error, id)),
           onSuccess: (recorded) =>
-            httpEffect.pipe(
-              Effect.tap((response) => (recorded === undefined ? Effect.void : recordOutcome(recorded, response, id))),
-              Effect.flatMap(untilLost)
+            Effect.flatMap(
+              recorded === undefined
+                ? httpEffect
+                : // A client that hangs up meanwhile would otherwise hide what its operation has changed.
+                  Effect.uninterruptible(Effect.tap(httpEffect, (response) => recordOutcome(recorded, response, id))),
+              untilLost
             )
         })
       )

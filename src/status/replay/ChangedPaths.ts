@@ -1,6 +1,12 @@
 /** An edit of more places than this is told by the first ones. */
 const maxPaths = 50
 
+/** A longer path is cut, because the names of members may have any length. */
+const maxPathLength = 200
+
+/** PostgreSQL, which keeps the paths in the audit log, refuses a NUL and half of a character in JSON. */
+const shown = (path: string): string => path.slice(0, maxPathLength).toWellFormed().replaceAll("\0", "\u{fffd}")
+
 /** What differs further inside is told by the path down to here. */
 const maxDepth = 32
 
@@ -10,7 +16,7 @@ const isMembers = (value: unknown): value is Members => typeof value === "object
 
 /** Returns the paths at which two JSON values differ, such as `payload.order.id`, and none of the values. */
 export const changedPaths = (before: unknown, after: unknown): ReadonlyArray<string> =>
-  differing(before, after, []).slice(0, maxPaths)
+  differing(before, after, []).slice(0, maxPaths).map(shown)
 
 const differing = (before: unknown, after: unknown, path: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (

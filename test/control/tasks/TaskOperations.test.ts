@@ -1,3 +1,4 @@
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
 import { HttpClient, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -6,6 +7,7 @@ import * as ControlApp from "../../../src/control/ControlApp.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as Secret from "../../../src/state/Secret.ts"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
+import { eventually } from "../../Eventually.ts"
 import { admin, at, type Call, call, layer as listener, ok, refusalOf } from "../Listener.ts"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
@@ -25,6 +27,21 @@ const routes = HttpRouter.use((router) =>
         })
       ),
     { discard: true }
+  )
+)
+
+/** Changes nothing, and is no operation. */
+const check = HttpRouter.add("POST", "/dlq/messages/:dlq_id/edits/check", HttpServerResponse.empty())
+
+/** Ends only when its client has hung up. */
+const slow = HttpRouter.add(
+  "POST",
+  "/slow/:queue",
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.callback<HttpServerResponse.HttpServerResponse>((resume) => {
+      const response = NodeHttpServerRequest.toServerResponse(request)
+      response.once("close", () => resume(Effect.succeed(HttpServerResponse.jsonUnsafe({ queue: "slow" }))))
+    })
   )
 )
 
@@ -52,9 +69,14 @@ const events = Effect.map(ok("GET", `${admin}/audit-events?action=tasks:operate`
 )
 
 describe("the routes of tasks at the control listener", () => {
-  layer(listener(EmbeddedDatabase.layer, { routes: ControlApp.layerWithTasks(Layer.merge(routes, endless)) }), {
-    excludeTestServices: true
-  })((it) => {
+  layer(
+    listener(EmbeddedDatabase.layer, {
+      routes: ControlApp.layerWithTasks(Layer.mergeAll(routes, endless, check, slow))
+    }),
+    {
+      excludeTestServices: true
+    }
+  )((it) => {
     it.effect("are the same below /admin-ui/tasks, with their parameters and bodies", () =>
       Effect.gen(function* () {
         const answer = yield* call("POST", path, { text: "content" })
@@ -111,8 +133,22 @@ describe("the routes of tasks at the control listener", () => {
           [{ method: "POST", path: "/queues/a%2Fb?x=1", status: 200, result: { queue: "a/b" } }, "at-three"]
         )
         const operated = (yield* events).length
-        yield* call("POST", "/admin-ui/tasks/queues/x/edits/check")
+        yield* call("POST", "/admin-ui/tasks/dlq/messages/x/edits/check")
         assert.strictEqual((yield* events).length, operated)
+        yield* call("POST", "/admin-ui/tasks/queues/x?x=/edits/check")
+        yield* call("POST", "/admin-ui/tasks/queues/x?x=/dlq/messages/x/edits/check")
+        assert.strictEqual((yield* events).length, operated + 2)
+      })
+    )
+
+    it.effect("an operation whose client hangs up is in the audit log with its result", () =>
+      Effect.gen(function* () {
+        const asking = yield* Effect.forkChild(call("POST", "/admin-ui/tasks/slow/x"))
+        yield* eventually(events, (all) => at(all[0], "target_id") === "/slow/x")
+        yield* Fiber.interrupt(asking)
+        const results = ok("GET", `${admin}/audit-events?action=tasks:operated&limit=1`)
+        yield* eventually(results, (all) => at(all, 0, "target_id") === "/slow/x")
+        assert.deepStrictEqual(at(yield* results, 0, "after", "result"), { queue: "slow" })
       })
     )
 

@@ -36,4 +36,9 @@ describe("what an edit has changed", () => {
     const wide = (value: number) => Array(100_000).fill(value)
     assert.strictEqual(changedPaths(wide(0), wide(1)).length, 50)
   })
+
+  it("is told so that the audit log can keep it, whatever the members are called", () => {
+    const told = changedPaths({}, { ["x".repeat(100_000)]: 1, "a\0b": 1, [`${"x".repeat(199)}\u{1f600}`]: 1 })
+    assert.deepStrictEqual(told, ["a\u{fffd}b", "x".repeat(200), `${"x".repeat(199)}\u{fffd}`])
+  })
 })
