@@ -1,6 +1,13 @@
 import { Array as Arr } from "effect"
 import type { Call, Reply, Script } from "../../services/Redis.ts"
-import { beginningMark, markStanding, parseMark, standingLua } from "../../state/limits/CounterMarks.ts"
+import {
+  beginningMark,
+  markStanding,
+  parseMark,
+  remember,
+  rememberLua,
+  standingLua
+} from "../../state/limits/CounterMarks.ts"
 import * as Meters from "../../state/limits/Meters.ts"
 import type { SettlementCounter } from "./SettlementCounters.ts"
 
@@ -432,6 +439,7 @@ export const restoration: Script<void> = {
   name: "restoration",
   lua: `
 ${standingLua}
+${rememberLua}
 for i = 1, #KEYS - 2 do
   local name, wanted, keep, sum = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], tonumber(ARGV[4 * i])
   local counter = KEYS[i + 2]
@@ -445,11 +453,7 @@ for i = 1, #KEYS - 2 do
     end
     if sum > held then held = sum end
     redis.call('SET', counter, string.format('%.0f', held), 'EX', keep)
-    local window, since = string.match(mark or '', '^(%d+) (%d+)$')
-    if not window or window <= string.match(wanted, '^%d+') or tonumber(since) < tonumber(string.match(wanted, '%d+$')) then
-      redis.call('HSET', KEYS[2], name, wanted)
-      redis.call('EXPIRE', KEYS[2], '${Meters.retentionSeconds.month}')
-    end
+    remember(KEYS[2], name, mark, wanted)
   end
 end`,
   step: (call, [open = "", known = "", ...counters], args) => {
@@ -465,16 +469,7 @@ end`,
       )
       const sum = reserved.reduce((total, amount) => total + amount, Number(recorded))
       call("SET", counter, Math.max(sum, Number(call("GET", counter) ?? "0")), "EX", keep)
-      const [currentMark, wantedMark] = [parseMark(mark), parseMark(wanted)]
-      if (
-        currentMark !== undefined &&
-        wantedMark !== undefined &&
-        currentMark.window > wantedMark.window &&
-        currentMark.since >= wantedMark.since
-      )
-        continue
-      call("HSET", known, name, wanted)
-      call("EXPIRE", known, Meters.retentionSeconds.month)
+      remember(call, known, name, mark, wanted)
     }
     return null
   },

@@ -1,4 +1,5 @@
-import type { Reply } from "../../services/Redis.ts"
+import type { Call, Reply } from "../../services/Redis.ts"
+import * as Meters from "./Meters.ts"
 
 /**
  * Decides whether a counter of a day or month can be trusted. The hash `limits:known:<scope>` holds a mark `<window>
@@ -17,6 +18,16 @@ local function standing(mark, wanted, exists)
   if not window or tonumber(wantedSince) > tonumber(since) then return 'cold', since end
   if window < wantedWindow then return exists and 'cold' or 'begins', since end
   return exists and 'stands' or 'cold', since
+end`
+
+/** Says that a counter is complete, unless a process with a faster clock already counts a later window. */
+export const rememberLua = `
+local function remember(known, name, mark, wanted)
+  local window, since = string.match(mark or '', '^(%d+) (%d+)$')
+  if not window or window <= string.match(wanted, '^%d+') or tonumber(since) < tonumber(string.match(wanted, '%d+$')) then
+    redis.call('HSET', known, name, wanted)
+    redis.call('EXPIRE', known, '${Meters.retentionSeconds.month}')
+  end
 end`
 
 interface Mark {
@@ -42,3 +53,16 @@ export const markStanding = (
 
 export const beginningMark = (mark: Reply | undefined, wanted: string): string =>
   `${parseMark(wanted)?.window} ${parseMark(mark)?.since}`
+
+export const remember = (call: Call, known: string, name: string, mark: Reply | undefined, wanted: string): void => {
+  const [currentMark, wantedMark] = [parseMark(mark), parseMark(wanted)]
+  if (
+    currentMark !== undefined &&
+    wantedMark !== undefined &&
+    currentMark.window > wantedMark.window &&
+    currentMark.since >= wantedMark.since
+  )
+    return
+  call("HSET", known, name, wanted)
+  call("EXPIRE", known, Meters.retentionSeconds.month)
+}

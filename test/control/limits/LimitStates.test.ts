@@ -204,8 +204,9 @@ Metered.suite("State of limits", (it) => {
         ["restored", 0]
       ])
       assert.deepInclude((yield* reset({ meter: "max_requests_per_day" })).json, { used_before: 1 })
+      // A restoration that has read the records before the reset has nothing left to restore.
       assert.deepStrictEqual(yield* amounts, [
-        ["restored", 0],
+        ["counted", 0],
         ["restored", 0]
       ])
       assert.strictEqual(yield* ask(yield* Metered.gateway()), 200)
