@@ -2,6 +2,7 @@ import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { BodyMemory } from "../http/BodyMemory.ts"
 import { Readiness } from "../process/Readiness.ts"
+import { RestoredCounters } from "../state/limits/RestoredCounters.ts"
 import { ControlApi, PortalApi } from "./api/ControlApi.ts"
 import { Audit } from "./audit/Audit.ts"
 import { AuditChain } from "./audit/AuditChain.ts"
@@ -171,7 +172,7 @@ const stores = Layer.mergeAll(
   ),
   OidcSignIn.layer,
   UpstreamUiLinks.layer.pipe(Layer.provide(UpstreamUiSessions.layer))
-).pipe(Layer.provideMerge(configuration), Layer.provide([BoundedQueries.layer, Audit.layer]))
+).pipe(Layer.provideMerge(configuration), Layer.provide([BoundedQueries.layer, RestoredCounters.layer, Audit.layer]))
 
 const handlers = Layer.mergeAll(
   OperationalHandlers.layer,

@@ -10,6 +10,7 @@ import { PolicySimulator } from "../../src/control/policies/PolicySimulator.ts"
 import { KeyPolicy } from "../../src/policy/KeyPolicy.ts"
 import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
 import { Database } from "../../src/services/Database.ts"
+import { RestoredCounters } from "../../src/state/limits/RestoredCounters.ts"
 import { Vault } from "../../src/state/Vault.ts"
 import * as Policies from "../policy/Policies.ts"
 import * as Proxy from "./Proxy.ts"
@@ -152,7 +153,12 @@ const ask = Effect.fnUntraced(function* (
 })
 
 const simulator = PolicySimulator.layer.pipe(
-  Layer.provide([Audit.layer, Vault.layer(Option.none()), Layer.succeed(GatewaySettings, Proxy.settings)]),
+  Layer.provide([
+    Audit.layer,
+    RestoredCounters.layer,
+    Vault.layer(Option.none()),
+    Layer.succeed(GatewaySettings, Proxy.settings)
+  ]),
   Layer.provide(RedisMemory.layer({ prefix: "agreement:" })),
   Layer.provideMerge(Proxy.database)
 )

@@ -5,7 +5,8 @@ import type { Redis } from "../../services/Redis.ts"
 import * as CounterReadings from "../../state/limits/CounterReadings.ts"
 import * as CounterReset from "../../state/limits/CounterReset.ts"
 import type * as Meters from "../../state/limits/Meters.ts"
-import * as RecordedUsage from "../../state/limits/RecordedUsage.ts"
+import { LongQueue } from "../../state/limits/RecordedUsage.ts"
+import { RestoredCounters } from "../../state/limits/RestoredCounters.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
 import { LimitReset, type NewLimitReset } from "../api/limits/LimitResets.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
@@ -32,49 +33,56 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
   const keys = LimitedKeys.make(sql)
   const policies = PolicyState.make(sql)
-  const context = yield* Effect.context<Database | Redis>()
+  const { recordsOf } = yield* RestoredCounters
+  const context = yield* Effect.context<Redis>()
 
-  const scopesOfKey = Effect.fnUntraced(function* (id: string, now: DateTime.Utc) {
+  const limitsOfKey = Effect.fnUntraced(function* (id: string, now: DateTime.Utc) {
     const found = isId(id) ? yield* keys.find(id) : undefined
     if (found === undefined) return yield* new ControlError("not_found", "No key has this id.", { param: "scope_id" })
     const owners = yield* policies.layersForOwners([ownerOf(found.key)])
     const layers = LimitedKeys.withNarrowing(owners, yield* keys.narrowingLayers)
-    return BindingLimits.ofKeyAndLayers(layers, found.key, now).filter(({ scope }) => scope.scope.id === id)
+    const limits = BindingLimits.ofKeyAndLayers(layers, found.key, now).filter(({ scope }) => scope.scope.id === id)
+    return { targetId: id, limits }
   })
 
-  const scopesOfLayer = Effect.fnUntraced(function* (
+  const limitsOfLayer = Effect.fnUntraced(function* (
     kind: Exclude<NewLimitReset["scope"], "key">,
     id: string | null,
     now: DateTime.Utc
   ) {
     const [layer] = yield* keys.layerOf(kind, id)
-    if (layer === undefined)
+    const targetId = yield* keys.layerIdOf(kind, id)
+    if (layer === undefined || targetId === undefined)
       return yield* new ControlError("not_found", "No policy layer in force has this scope.", { param: "scope_id" })
-    return BindingLimits.ofLayer(layer, now)
+    return { targetId, limits: BindingLimits.ofLayer(layer, now) }
   })
 
   const meterOf = Effect.fnUntraced(function* ({ meter, scope, scope_id }: NewLimitReset) {
     const now = yield* DateTime.now
-    const scopes = yield* scope === "key" ? scopesOfKey(scope_id ?? "", now) : scopesOfLayer(scope, scope_id, now)
-    const found = scopes.flatMap(({ scope }) => scope.meters).find(({ field }) => field === meter)
-    return (
-      found ??
-      (yield* new ControlError("not_found", `No ${meter} is in force here, so nothing is counted for it.`, {
+    const { limits, targetId } = yield* scope === "key"
+      ? limitsOfKey(scope_id ?? "", now)
+      : limitsOfLayer(scope, scope_id, now)
+    const found = limits.flatMap(({ scope }) => scope.meters).find(({ field }) => field === meter)
+    if (found === undefined)
+      return yield* new ControlError("not_found", `No ${meter} is in force here, so nothing is counted for it.`, {
         param: "meter"
-      }))
-    )
+      })
+    return { meter: found, targetId }
   })
 
   /** A sum of records that is too slow, or a Redis that is gone, ends the change before anything is written. */
-  const orUnavailable = <A, E>(work: Effect.Effect<A, E, Database | Redis>) =>
+  const orUnavailable = <A, E>(work: Effect.Effect<A, E, Redis>) =>
     work.pipe(
       Effect.timeout(timeout),
       Effect.provide(context),
-      Effect.mapError(() => unavailable)
+      Effect.tapError((cause) => Effect.logWarning("a limit cannot be reset", { cause })),
+      Effect.mapError((error) =>
+        error instanceof LongQueue ? new ControlError("store_unavailable", error.message) : unavailable
+      )
     )
 
   /** The sum replaces an earlier one, so that resetting twice forgives nothing twice. */
-  const forgive = (meter: Meters.Meter, input: NewLimitReset, reset: LimitReset, forgiven: number) =>
+  const forgive = (meter: Meters.Meter, targetId: string, reset: LimitReset, forgiven: number) =>
     audit.mutate(function* ({ write }) {
       const { endsAt, name, scope, windowId } = meter
       yield* write`DELETE FROM limit_resets WHERE ends_at < now()`
@@ -83,8 +91,8 @@ const make = Effect.gen(function* () {
         ON CONFLICT (scope, counter, window_id) DO UPDATE SET forgiven = excluded.forgiven`
       return {
         result: reset,
-        auditAction: { target: input.scope === "key" ? "key" : "policy_layer", action: "limits:reset" },
-        targetId: input.scope === "key" ? scope.id : (scope.layer ?? scope.id),
+        auditAction: { target: reset.scope === "key" ? "key" : "policy_layer", action: "limits:reset" },
+        targetId,
         snapshots: yield* snapshots(null, reset),
         changes: []
       }
@@ -96,12 +104,12 @@ const make = Effect.gen(function* () {
      * was, and can be reset again.
      */
     reset: Effect.fn("LimitResets.reset")(function* (input) {
-      const meter = yield* meterOf(input)
+      const { meter, targetId } = yield* meterOf(input)
       const { reading, records } = yield* orUnavailable(
         Effect.gen(function* () {
           const now = DateTime.toEpochMillis(yield* DateTime.now)
           const [reading] = yield* CounterReadings.read([{ scope: meter.scope, meters: [meter] }], now)
-          return { reading, records: yield* RecordedUsage.readRecords(meter) }
+          return { reading, records: yield* recordsOf(meter) }
         })
       )
       const recorded = records.sums[meter.unit]
@@ -113,7 +121,7 @@ const make = Effect.gen(function* () {
         used_before: meter.unit === "nanos" ? toDollars(used) : used,
         resets_at: DateTime.makeUnsafe(meter.endsAt)
       }
-      yield* forgive(meter, input, reset, recorded)
+      yield* forgive(meter, targetId, reset, recorded)
       yield* orUnavailable(CounterReset.reset(meter))
       return reset
     }, toStoreFailures)

@@ -4,7 +4,7 @@ import { Database } from "../../services/Database.ts"
 import type { Redis, RedisError } from "../../services/Redis.ts"
 import * as CounterReadings from "../../state/limits/CounterReadings.ts"
 import * as Meters from "../../state/limits/Meters.ts"
-import * as RestoredCounters from "../../state/limits/RestoredCounters.ts"
+import { RestoredCounters } from "../../state/limits/RestoredCounters.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeysQuery, ListedKey } from "../api/keys/KeysApi.ts"
 import type { LimitScopeName, LimitState, LimitStatePage, LimitStateQuery } from "../api/limits/LimitsApi.ts"
@@ -51,7 +51,7 @@ const make = Effect.gen(function* () {
   const allKeys = yield* Keys
   const keys = LimitedKeys.make(sql)
   const policies = PolicyState.make(sql)
-  const restore = yield* RestoredCounters.make
+  const { restore } = yield* RestoredCounters
   const context = yield* Effect.context<Redis>()
 
   /** Reads the counters, and restores lost ones from the usage records where `restoring`. */

@@ -92,6 +92,14 @@ export const make = (sql: SqlClient.SqlClient) => {
     layerOf: (kind: LayerKind, scopeId: string | null) =>
       layersWhere(sql`layer_kind = ${kind} AND coalesce(scope_id, '') = ${scopeId ?? ""}`),
 
+    layerIdOf: (kind: LayerKind, scopeId: string | null) =>
+      Effect.map(
+        idRows.first(
+          sql`SELECT id::text AS id FROM policy_layers WHERE layer_kind = ${kind} AND coalesce(scope_id, '') = ${scopeId ?? ""}`
+        ),
+        (row) => row?.id
+      ),
+
     sharingLayers: layersWhere(sql`jsonb_path_exists(shared, '$.* ? (@ != null)')`),
 
     /** Returns the owners of layers, by the scope of the layer. Layers of routes and models, and the global one, have none. */
@@ -141,6 +149,7 @@ const keyRows = storedRows(
   { table: "api_keys", key: ["id"] }
 )
 
+const idRows = computedRows(Schema.Struct({ id: Schema.String }))
 const projectRows = computedRows(
   Schema.Struct({ id: Schema.String, name: Schema.String, owner_email: Schema.NullOr(Schema.String) })
 )

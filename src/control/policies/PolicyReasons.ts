@@ -49,7 +49,7 @@ const withoutKey = allowed(
   false
 )
 const withoutCounters = allowed(
-  "The policies allow the request. Rate limits and budgets could not be checked: Redis does not respond.",
+  "The policies allow the request. Rate limits and budgets could not be checked: what is used of them cannot be read now.",
   false
 )
 const withRoom = allowed("The request is allowed now, and its limits have room for it.", true)

@@ -238,16 +238,18 @@ const make = Effect.gen(function* () {
   return PolicySimulator.of({
     decide: Effect.fn("PolicySimulator.decide")((input) => toStoreFailures(evaluate(input))),
     simulate: Effect.fn("PolicySimulator.simulate")((input) =>
-      audit.mutate(function* () {
-        const { result } = yield* evaluate(input)
-        return {
-          result,
-          auditAction: { target: "policy", action: "policies:simulate" },
-          targetId: result.auth.key_id ?? result.auth.source,
-          snapshots: yield* snapshots(null, result),
-          changes: []
-        }
-      })
+      // Not within the transaction, because a sum of records that is too slow would end it.
+      Effect.flatMap(toStoreFailures(evaluate(input)), ({ result }) =>
+        audit.mutate(function* () {
+          return {
+            result,
+            auditAction: { target: "policy", action: "policies:simulate" },
+            targetId: result.auth.key_id ?? result.auth.source,
+            snapshots: yield* snapshots(null, result),
+            changes: []
+          }
+        })
+      )
     )
   })
 })

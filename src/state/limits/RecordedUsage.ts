@@ -1,4 +1,4 @@
-import { type Array as Arr, DateTime, Effect } from "effect"
+import { type Array as Arr, Data, DateTime, Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../../services/Database.ts"
 import { Redis, type Script } from "../../services/Redis.ts"
@@ -12,6 +12,9 @@ const maxQueuedRecords = 20_000
 
 /** Meters with equal keys count the same usage records in different units. One database query can sum all units. */
 export const recordSetKey = ({ counted, windowId }: Meters.Meter): string => `${windowId} ${JSON.stringify(counted)}`
+
+/** Too many usage records wait for the database. Its message is a sentence for operators. */
+export class LongQueue extends Data.TaggedError("LongQueue")<{ readonly message: string }> {}
 
 type Sums = Record<Meters.Unit, number>
 
@@ -97,11 +100,9 @@ const queuedRecords = Effect.fnUntraced(function* (needle: string) {
   const redis = yield* Redis
   const { count, lines } = yield* redis.run(queuedRecordsScript, [redis.key(usageQueue)], [needle, maxQueuedRecords])
   if (count > maxQueuedRecords) {
-    return yield* Effect.fail(
-      new Error(
-        `a limit counter cannot be restored while ${count} usage records wait for the database (the limit is ${maxQueuedRecords}); try again when the queue is shorter`
-      )
-    )
+    return yield* new LongQueue({
+      message: `The usage of a limit cannot be added up while ${count} usage records wait for the database (the most is ${maxQueuedRecords}). Try again when fewer wait.`
+    })
   }
   return lines.map((line): QueuedRecord => {
     const field = UsageRow.fieldReader(line)

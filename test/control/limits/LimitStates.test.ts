@@ -233,7 +233,7 @@ Metered.suite("State of limits", (it) => {
   it.effect("what the keys of a layer share is set back to zero for all of them, without what still runs", () =>
     Effect.gen(function* () {
       yield* Metered.priced
-      yield* ok("POST", `${admin}/policy-layers`, {
+      const layer = yield* ok("POST", `${admin}/policy-layers`, {
         body: { kind: "team", scope_id: "reset & go", shared: { max_tokens_per_day: 500 } }
       })
       const key = yield* Metered.newKey({ team_id: "reset & go" })
@@ -253,10 +253,31 @@ Metered.suite("State of limits", (it) => {
         body: { scope: "team", scope_id: "reset & go", meter: "max_tokens_per_day", reason: "a demo" }
       })
       assert.strictEqual(at(reset, "used_before"), 10)
+      const events = yield* ok("GET", `${admin}/audit-events?action=limits:reset&limit=1`)
+      assert.strictEqual(at(events, 0, "target_id"), idOf(layer))
       assert.deepStrictEqual(yield* tokens, { used: 0, reserved })
       yield* Deferred.succeed(held, undefined)
       yield* Fiber.join(running)
       assert.deepStrictEqual(yield* tokens, { used: 10, reserved: 0 })
+    })
+  )
+
+  it.effect("a limit whose records cannot be read in time is not said to have room", () =>
+    Effect.gen(function* () {
+      const { sql, transaction } = yield* Database
+      yield* Metered.priced
+      const key = yield* Metered.newKey({ policy: { rpm_limit: 100, daily_budget_usd: 1 } })
+      const { body, target } = Metered.chatOf(key)
+      const simulate = Effect.map(
+        ok("POST", `${admin}/policy/simulate`, { body: { key_id: key.id, path: target, body } }),
+        (result) => pick(result, "final_decision")["final_decision"]
+      )
+      const waiting = Effect.gen(function* () {
+        yield* sql`LOCK TABLE usage_events IN ACCESS EXCLUSIVE MODE`
+        return yield* simulate
+      })
+      assert.deepInclude(yield* transaction(waiting), { allowed: true, limits_checked: false })
+      assert.deepInclude(yield* simulate, { allowed: true, limits_checked: true })
     })
   )
 
