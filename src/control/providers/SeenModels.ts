@@ -2,7 +2,7 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { cost, toDollars } from "../../policy/Price.ts"
 import * as UsageSums from "../../state/UsageSums.ts"
 import type { ModelPrice } from "../api/providers/ModelPricesApi.ts"
-import type { Refused } from "../api/schema/Errors.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Operator } from "../api/schema/Security.ts"
 import { maxSeenModels, type SeenModel, type SeenModelsQuery } from "../api/usage/SeenModelsApi.ts"
 import type { StoreFailure } from "../store/Rows.ts"
@@ -37,7 +37,7 @@ export class SeenModels extends Context.Service<
           // Whole days are read from sums of days.
           const from = DateTime.startOf(DateTime.subtract(yield* DateTime.now, { days }), "day")
           const groups = yield* usage.breakdown("models", { from, breakdown_limit: maxSeenModels, sort_by })
-          const latencies = p95 === "true" ? yield* series.latencyByModel(from) : new Map<string, number>()
+          const latencies = p95 === "true" ? yield* orTooSlow(series.latencyByModel(from)) : new Map<string, number>()
           const stored = yield* prices.list
           const named = groups.filter(({ name }) => !UsageSums.isWithoutModel(name))
           const seen = seenModels(named, stored, latencies).filter(
@@ -53,6 +53,18 @@ export class SeenModels extends Context.Service<
     })
   )
 }
+
+/** The range cannot be chosen, so the sentence about a query that takes too long is another one. */
+const orTooSlow = <A, E, R>(latencies: Effect.Effect<A, E, R>) =>
+  Effect.mapError(latencies, (error) =>
+    error instanceof ControlError && error.code === "invalid_usage_query" ? tooSlow : error
+  )
+
+const tooSlow = new ControlError(
+  "invalid_usage_query",
+  `The latencies of ${days} days took too long to add up. Leave out p95, or try again later.`,
+  { param: "p95" }
+)
 
 type Groups = Effect.Success<ReturnType<Usage["Service"]["breakdown"]>>
 
