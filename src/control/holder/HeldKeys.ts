@@ -114,7 +114,10 @@ const make = Effect.gen(function* () {
   const usedModels = Effect.fnUntraced(function* (keyId: string, policy: KeyPolicy) {
     const from = DateTime.startOf(DateTime.subtract(yield* DateTime.now, { days: usedDays }), "day")
     const query = { key_id: keyId, from, breakdown_limit: maxUsedModels, sort_by: "requests" } as const
-    const groups = yield* oneAtATime(keyId, usage.breakdown("models", query).pipe(asCaller(keyId)))
+    // The prices are shown also while another read of the key holds its place, and if the usage takes too long to add up.
+    const groups = yield* oneAtATime(keyId, usage.breakdown("models", query).pipe(asCaller(keyId))).pipe(
+      Effect.catch((error) => Effect.as(Effect.logDebug("the models that a key has used are left out", error), []))
+    )
     const names = groups.map(({ name }) => name).filter((name) => !UsageSums.isWithoutModel(name))
     const prices = yield* policies.prices(names)
     const layers = yield* policies.layers
@@ -149,14 +152,7 @@ const make = Effect.gen(function* () {
         })),
       used: yield* usedModels(keyId, policy)
     }
-  }).pipe(
-    // The range of the usage is valid.
-    Effect.catch((error) =>
-      error instanceof ControlError && error.code === "invalid_usage_query" ? Effect.die(error) : Effect.fail(error)
-    ),
-    toStoreFailures,
-    Effect.withSpan("HeldKeys.models")
-  )
+  }).pipe(toStoreFailures, Effect.withSpan("HeldKeys.models"))
 
   const denialsOf = (
     keyId: string,

@@ -4,7 +4,7 @@ import * as RedisMemory from "../../../layers/RedisMemory.ts"
 import { Redis } from "../../../src/services/Redis.ts"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import * as Listener from "../Listener.ts"
-import { ok } from "../Listener.ts"
+import { at, ok } from "../Listener.ts"
 import * as Metered from "../limits/Metered.ts"
 
 /** How often counters of a key are being read at once, at most. They are read once `other` is read too. */
@@ -58,6 +58,9 @@ layer(Listener.layer(EmbeddedDatabase.layer, { redis: watched }).pipe(Layer.prov
       const read = ({ raw }: Metered.HeldKey) => ok("GET", "/admin-ui/v1/me/limits", { authorization: `Bearer ${raw}` })
       const first = yield* Effect.forkChild(read(mine))
       yield* Deferred.await(state.first)
+      yield* Metered.priced
+      const models = yield* ok("GET", "/admin-ui/v1/me/models", { authorization: `Bearer ${mine.raw}` })
+      assert.deepStrictEqual([at(models, "priced", 0, "model"), at(models, "used")], [Metered.model, []])
       const more = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(read(mine)))
       assert.lengthOf(Metered.listed(yield* read(other)), 1)
       for (const one of [first, ...more]) assert.lengthOf(Metered.listed(yield* Fiber.join(one)), 1)

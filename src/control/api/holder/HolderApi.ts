@@ -38,8 +38,11 @@ export const HeldSharedLimit = LimitState.mapFields(
   Struct.pick(["meter", "unit", "window", "scope_name", "limit", "resets_at"])
 ).pipe(Schema.fieldsAssign({ full: Schema.NullOr(Schema.Boolean) }))
 
+/** A limit of the key itself, without the e-mail address of its owner. */
+export const HeldLimit = LimitState.mapFields(Struct.omit(["owner_email"]))
+
 export const HeldLimits = Schema.Struct({
-  limits: Schema.Array(LimitState),
+  limits: Schema.Array(HeldLimit),
   shared: Schema.Array(HeldSharedLimit)
 })
 export type HeldLimits = typeof HeldLimits.Type
@@ -57,7 +60,10 @@ export const HeldModels = Schema.Struct({
   priced: Schema.Array(
     Schema.Struct({ model: Schema.String, input_usd_per_million: Schema.Finite, output_usd_per_million: Schema.Finite })
   ),
-  /** Of the models that the key may use, those that it used in the last 30 days, the most used first. At most 100. */
+  /**
+   * Of the models that the key may use, those that it used in the last 30 days, the most used first. At most 100. Empty
+   * also if they cannot be read in time, or while another request reads the usage or the limits of the key.
+   */
   used: Schema.Array(
     Schema.Struct({
       model: Schema.String,
