@@ -15,6 +15,8 @@ export type ProcessIdentity = typeof ProcessIdentity.Type
 export const RunningProcess = Schema.Struct({
   ...ProcessIdentity.fields,
   id: Schema.String,
+  /** True if the process looks whether somebody has asked it to drain. Earlier releases do not. */
+  drains: Schema.optionalKey(Schema.Boolean),
   phase: Schema.Literals(["starting", "serving", "draining", "retiring"]),
   /** Milliseconds since 1970, by the clock of Redis, which all processes share. */
   startedAt: Schema.Int,
@@ -57,7 +59,7 @@ export const announce = (identity: ProcessIdentity, stop: Effect.Effect<void>) =
         const seenAt = yield* now
         startedAt ??= seenAt
         const phase = yield* SubscriptionRef.get(lifecycle)
-        const process: RunningProcess = { ...identity, id, phase, startedAt, seenAt }
+        const process: RunningProcess = { ...identity, id, drains: true, phase, startedAt, seenAt }
         yield* redis.command("HSET", key, id, JSON.stringify(process))
         if ((yield* redis.command("DEL", redis.key(askedToDrain(id)))) === 1) yield* stop
       }).pipe(Effect.provideService(Redis, redis), Effect.ignore)

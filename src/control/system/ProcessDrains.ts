@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import * as RunningProcesses from "../../process/RunningProcesses.ts"
-import { Redis } from "../../services/Redis.ts"
+import { Redis, type RedisError } from "../../services/Redis.ts"
 import { DrainedProcess } from "../api/SystemApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
@@ -13,7 +13,7 @@ export class ProcessDrains extends Context.Service<
     readonly drain: (
       id: string,
       reason: string
-    ) => Effect.Effect<DrainedProcess, Refused<"not_found"> | StoreFailure, Actor>
+    ) => Effect.Effect<DrainedProcess, Refused<"not_found" | "invalid_request"> | StoreFailure, Actor>
   }
 >()("svc/control/ProcessDrains") {
   static readonly layer = Layer.suspend(() => Layer.effect(ProcessDrains, make))
@@ -26,7 +26,15 @@ const make = Effect.gen(function* () {
   const find = Effect.fnUntraced(function* (id: string) {
     const processes = yield* RunningProcesses.list.pipe(Effect.provideService(Redis, redis), orUnavailable)
     const found = processes.find((process) => process.id === id)
-    return found ?? (yield* new ControlError("not_found", "No process that runs has this id.", { param: "id" }))
+    if (found === undefined)
+      return yield* new ControlError("not_found", "No process that runs has this id.", { param: "id" })
+    if (found.drains !== true)
+      return yield* new ControlError(
+        "invalid_request",
+        `This process is of version ${found.version}, which cannot be drained from here. Send it SIGTERM.`,
+        { param: "id" }
+      )
+    return found
   })
 
   return ProcessDrains.of({
@@ -49,8 +57,13 @@ const make = Effect.gen(function* () {
   })
 })
 
-const orUnavailable = Effect.mapError(
-  () => new ControlError("store_unavailable", "Redis, by which processes are told, is unavailable; try again later.")
-)
+const orUnavailable = <A, R>(work: Effect.Effect<A, RedisError, R>) =>
+  work.pipe(
+    Effect.tapError((cause) => Effect.logWarning("a process cannot be drained", { cause })),
+    Effect.mapError(
+      () =>
+        new ControlError("store_unavailable", "Redis, by which processes are told, is unavailable; try again later.")
+    )
+  )
 
 const snapshots = Snapshots.of(DrainedProcess)

@@ -68,6 +68,15 @@ describeWith(listener, { excludeTestServices: true })("The system", (it) => {
         const nobody = "00000000-0000-4000-8000-000000000000"
         const gone = yield* call("POST", `${admin}/system/processes/${nobody}/drain`, { body: { reason } })
         assert.deepInclude(refusalOf(gone), { status: 404, param: "id" })
+        const redis = yield* Redis
+        const time = yield* Effect.map(redis.command("TIME"), (reply) => [reply].flat().map(Number)[0] ?? 0)
+        const seen = { phase: "serving", startedAt: 0, seenAt: time * 1_000 }
+        const older = JSON.stringify({ ...identity, ...seen, id: nobody })
+        yield* redis.command("HSET", redis.key("processes"), nobody, older)
+        const refused = yield* call("POST", `${admin}/system/processes/${nobody}/drain`, { body: { reason } })
+        assert.deepInclude(refusalOf(refused), { status: 422, param: "id" })
+        assert.include(refused.text, "1.2.3")
+        yield* redis.command("HDEL", redis.key("processes"), nobody)
         const system = yield* ok("GET", `${admin}/system`)
         assert.deepStrictEqual(at(system, "processes"), [])
         assert.deepStrictEqual(
