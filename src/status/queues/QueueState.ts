@@ -48,7 +48,7 @@ export const ratesOf = (minutes: ReadonlyArray<MinuteOfQueue>): ReadonlyArray<Mi
  */
 export const arrivedIn = (rates: ReadonlyArray<MinuteRates>): number => {
   const inspected = rates.findIndex(({ ready }) => ready !== null)
-  const before = rates.slice(0, inspected + 1).reduce((sum, { out }) => sum + out, 0)
+  const before = rates.slice(0, inspected === -1 ? rates.length : inspected + 1).reduce((sum, { out }) => sum + out, 0)
   return rates.reduce((sum, one) => sum + (one.in ?? 0), before)
 }
 

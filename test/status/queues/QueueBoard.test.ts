@@ -109,6 +109,7 @@ describe("the sums of an hour", () => {
     )
     assert.strictEqual(QueueState.arrivedIn(rates), 10)
     assert.strictEqual(QueueState.arrivedIn([]), 0)
+    assert.strictEqual(QueueState.arrivedIn([{ minute: 1, in: null, out: 1_000, ready: null }]), 1_000)
   })
 })
 
