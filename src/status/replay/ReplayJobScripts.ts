@@ -6,8 +6,9 @@ import { countFailure, prelude } from "../dead-letters/OutcomeIndex.ts"
 /**
  * The keys of replay jobs. They have the same prefix as the dead-letter index.
  *
- * - `…replays`, `…replays:running`, `…replays:staged`: sorted sets of job ids in the order of creation. Running jobs
- *   with a plan are in the last one, because earlier releases would replay their records all at once.
+ * - `…replays`, `…replays:running`, `…replays:staged`, `…replays:timed`: sorted sets of job ids in the order of creation.
+ *   Running jobs with a plan are in one of the last two, because earlier releases would replay their records all at once.
+ *   Those that begin later are in the last one, because earlier releases would begin at once.
  * - `…replay:<id>`: a hash with the job. `…replay:<id>:ids` and `…replay:<id>:problems` are lists.
  * - `…replay:<id>:begun`: a hash with the records of the current batch that the job has begun to publish. Each value is
  *   the token of the attempt, or `replayed`.
@@ -17,6 +18,8 @@ import { countFailure, prelude } from "../dead-letters/OutcomeIndex.ts"
  * Scripts receive the key `…stats` and derive the other keys from it.
  */
 const baseOf = ([stats = ""]: ReadonlyArray<string>): string => stats.slice(0, -"stats".length)
+
+const lists = ["running", "staged", "timed"]
 
 const idsPerPush = 1_000
 
@@ -43,6 +46,7 @@ if key ~= '' then
   end
 end
 local running = redis.call('ZCARD', base .. 'replays:running') + redis.call('ZCARD', base .. 'replays:staged')
+  + redis.call('ZCARD', base .. 'replays:timed')
 if ARGV[7] ~= '' and running >= tonumber(ARGV[6]) then return { 'too_many' } end
 local seq = redis.call('HINCRBY', KEYS[1], 'jobs', '1')
 local fields = 8 + tonumber(ARGV[8])
@@ -61,7 +65,7 @@ if excess > 0 then
   local dropped = 0
   for _, old in ipairs(redis.call('ZRANGEBYSCORE', base .. 'replays', '-inf', '+inf', 'LIMIT', '0', tonumber(ARGV[6]) + ${dropsAtOnce})) do
     if dropped < excess and dropped < ${dropsAtOnce} and not redis.call('ZSCORE', base .. 'replays:running', old)
-      and not redis.call('ZSCORE', base .. 'replays:staged', old) then
+      and not redis.call('ZSCORE', base .. 'replays:staged', old) and not redis.call('ZSCORE', base .. 'replays:timed', old) then
       redis.call('ZREM', base .. 'replays', old)
       redis.call('DEL', jobKey(old), jobKey(old) .. ':ids', jobKey(old) .. ':problems', jobKey(old) .. ':begun', jobKey(old) .. ':failures')
       dropped = dropped + 1
@@ -84,7 +88,7 @@ return { 'created', id }`,
         return knownFingerprint === fingerprint ? ["existing", known] : ["other"]
       }
     }
-    const running = Number(call("ZCARD", `${base}replays:running`)) + Number(call("ZCARD", `${base}replays:staged`))
+    const running = lists.reduce((sum, list) => sum + Number(call("ZCARD", `${base}replays:${list}`)), 0)
     if (list !== "" && running >= Number(maxRunning)) return ["too_many"]
     const seq = String(call("HINCRBY", keys[0] ?? "", "jobs", "1"))
     call("HSET", job, ...given.slice(0, Number(n)))
@@ -108,7 +112,7 @@ return { 'created', id }`,
         Number(maxRunning) + dropsAtOnce
       )
       const droppable = texts(oldest).filter((old) =>
-        ["running", "staged"].every((list) => call("ZSCORE", `${base}replays:${list}`, old) === null)
+        lists.every((list) => call("ZSCORE", `${base}replays:${list}`, old) === null)
       )
       for (const old of droppable.slice(0, excess)) {
         call("ZREM", `${base}replays`, old)
@@ -134,7 +138,10 @@ export const take: Script<boolean> = {
   name: "dlq-replay-take",
   lua: `${prelude}
 local job = redis.call('HMGET', jobKey(ARGV[1]), 'state', 'worker', 'worker_until', 'paused_at')
-if job[1] ~= 'running' then redis.call('ZREM', base .. 'replays:staged', ARGV[1]) end
+if job[1] ~= 'running' then
+  redis.call('ZREM', base .. 'replays:staged', ARGV[1])
+  redis.call('ZREM', base .. 'replays:timed', ARGV[1])
+end
 if job[1] ~= 'running' or job[4] then return 0 end
 if job[2] and job[2] ~= ARGV[2] and tonumber(job[3]) > tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', jobKey(ARGV[1]), 'worker', ARGV[2], 'worker_until', ARGV[4])
@@ -144,7 +151,10 @@ return 1`,
     const [state, holder, holderUntil, pausedAt] = items(
       call("HMGET", job, "state", "worker", "worker_until", "paused_at")
     )
-    if (state !== "running") call("ZREM", `${baseOf(keys)}replays:staged`, id)
+    if (state !== "running") {
+      call("ZREM", `${baseOf(keys)}replays:staged`, id)
+      call("ZREM", `${baseOf(keys)}replays:timed`, id)
+    }
     if (state !== "running" || pausedAt !== null) return 0
     if (holder !== null && holder !== worker && Number(holderUntil) > Number(now)) return 0
     call("HSET", job, "worker", worker, "worker_until", until)
@@ -254,6 +264,7 @@ if state == 'running' then
   redis.call('HDEL', jobKey(ARGV[1]), 'waiting')
   redis.call('ZREM', base .. 'replays:running', ARGV[1])
   redis.call('ZREM', base .. 'replays:staged', ARGV[1])
+  redis.call('ZREM', base .. 'replays:timed', ARGV[1])
 end
 return state`,
   step: (call, keys, [id = "", at = ""]) => {
@@ -263,8 +274,7 @@ return state`,
     if (state === "running") {
       call("HSET", key, "state", "cancelled", "updated_at", at)
       call("HDEL", key, "waiting")
-      call("ZREM", `${base}replays:running`, id)
-      call("ZREM", `${base}replays:staged`, id)
+      for (const list of lists) call("ZREM", `${base}replays:${list}`, id)
     }
     return state
   },

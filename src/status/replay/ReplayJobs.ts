@@ -84,7 +84,7 @@ export class ReplayJobs extends Context.Service<
     /** Continues a paused job. Failures before are forgotten. Returns false if the job is not paused. */
     readonly resume: (id: string) => Effect.Effect<boolean, RedisError>
 
-    /** The ids of the running jobs, oldest first: without a plan, and with one. */
+    /** The ids of the running jobs: without a plan, and with one. */
     readonly running: Effect.Effect<ReadonlyArray<string>, RedisError>
     readonly staged: Effect.Effect<ReadonlyArray<string>, RedisError>
 
@@ -144,7 +144,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     return jobOf(id, Object.fromEntries(fields.map(([name = "", value = ""]) => [name, value])))
   })
 
-  const idsIn = (list: "running" | "staged") =>
+  const idsIn = (list: "running" | "staged" | "timed") =>
     Effect.map(redis.command("ZRANGEBYSCORE", `${base}replays:${list}`, "-inf", "+inf", "LIMIT", 0, maxRunning), texts)
 
   /** Reads the ids of all records that match now. Records that are indexed later do not appear on later pages. */
@@ -177,7 +177,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         ...fieldsOf({ selection, force, total, truncated, at }),
         ...(plan !== undefined && ReplayPlan.fieldsOf(plan, total, at))
       }).flat()
-      const list = plan === undefined ? "running" : "staged"
+      const list = plan === undefined ? "running" : plan.begin_at === undefined ? "staged" : "timed"
       const created = yield* redis.run(Scripts.create, keys, [
         randomUUID(),
         idempotencyKey === undefined ? "" : createHash("sha256").update(idempotencyKey).digest("hex"),
@@ -229,7 +229,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       return isJobId(id) && (yield* redis.run(PlanScripts.resume, keys, [id, yield* now]))
     }),
     running: idsIn("running"),
-    staged: idsIn("staged"),
+    staged: Effect.zipWith(idsIn("staged"), idsIn("timed"), (staged, timed) => [...staged, ...timed]),
     take: Effect.fnUntraced(function* (id, worker, leaseMs) {
       const millis = yield* Clock.currentTimeMillis
       return yield* redis.run(Scripts.take, keys, [id, worker, millis, millis + leaseMs])

@@ -25,6 +25,7 @@ if tonumber(job[5]) >= tonumber(job[7]) then
   redis.call('HSET', key, 'state', 'finished', 'updated_at', ARGV[4])
   redis.call('HDEL', key, 'worker', 'worker_until')
   redis.call('ZREM', base .. 'replays:staged', ARGV[1])
+  redis.call('ZREM', base .. 'replays:timed', ARGV[1])
   return 'over'
 end
 local n, next = 0, job[7]
@@ -50,6 +51,7 @@ return 'begun'`,
       call("HSET", key, "state", "finished", "updated_at", at)
       call("HDEL", key, "worker", "worker_until")
       call("ZREM", `${base}replays:staged`, id)
+      call("ZREM", `${base}replays:timed`, id)
       return "over"
     }
     const next = String(ends).split(",")[Number(step)] ?? String(total)
