@@ -196,6 +196,8 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
         [{ wait_seconds: null }, "plan.wait_seconds"],
         [{ begin_at: "2026-01-31" }, "plan.begin_at"],
         [{ begin_at: null }, "plan.begin_at"],
+        [{ begin_at: "2026-02-30T04:00:00Z" }, "plan.begin_at"],
+        [{ begin_at: new Date(Date.now() + 31 * 86_400_000).toISOString() }, "plan.begin_at"],
         [{ speed: 1 }, "plan.speed"]
       ] as const) {
         const { body, status } = yield* post("/dlq/replays", { ids, plan: wrong })
@@ -210,7 +212,14 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       const ids = yield* Effect.forEach(["t1", "t2"], (task) => fail(task))
       for (const task of ["t1", "t2"]) mends.add(task)
       const later = (ms: number) => new Date(Date.now() + ms).toISOString()
-      const { body: never } = yield* post("/dlq/replays", { ids, plan: { begin_at: later(90 * 86_400_000) } })
+      const { body: never } = yield* post("/dlq/replays", { ids, plan: { begin_at: later(29 * 86_400_000) } })
+      // Workers of earlier releases look for jobs in these two, and would begin at once.
+      const redis = yield* Redis
+      for (const list of ["running", "staged"])
+        assert.isNull(
+          yield* redis.command("ZSCORE", `${RedisDLQStore.baseOf(redis)}replays:${list}`, never.replay_id),
+          list
+        )
       const begin_at = later(1_500)
       const { body: job } = yield* post("/dlq/replays", { ids: ids.slice(0, 1), plan: { begin_at } })
       assert.deepStrictEqual([job.state, steps({ body: job })], ["running", ["1 not_begun 0 0 0 0"]])
@@ -222,6 +231,7 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       const path = `/dlq/replays/${never.replay_id}`
       assert.deepStrictEqual(steps(yield* get(path)), ["1 not_begun 0 0 0 0", "1 not_begun 0 0 0 0"])
       assert.strictEqual((yield* post(`${path}/cancel`)).body.state, "cancelled")
+      assert.strictEqual(yield* redis.command("ZCARD", `${RedisDLQStore.baseOf(redis)}replays:timed`), 0)
     })
   )
 

@@ -40,13 +40,17 @@ export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): De
     source_queue_name: query.get("source_queue_name"),
     state: query.get("state")
   }).filter(([, value]) => value !== null && value !== "")
-  const hasException = query.get("has_exception") || "true"
+  const hasException = query.get("has_exception") ?? ""
   const withoutException = hasException === "false"
+  const alsoOfType = withoutException && given.some(([field]) => field === "exception_type")
   const problems = [
     ...given.flatMap(([field, value]) =>
       field === "state" ? stateProblem("query", value) : textProblem("query", field === "task_id" ? task : field, value)
     ),
-    ...(!["true", "false"].includes(hasException) ? [problem("query", "has_exception", "must be true or false")] : [])
+    ...(["", "false"].includes(hasException)
+      ? []
+      : [problem("query", "has_exception", "must be false: leave it out, or name an exception_type")]),
+    ...(alsoOfType ? [problem("query", "has_exception", "must be left out with exception_type")] : [])
   ]
   const fields = { ...Object.fromEntries(given), ...(withoutException && { exception_type: null }) }
   return problems.length > 0 ? Result.fail(problems) : Result.succeed(decodeFilter(fields))
@@ -65,7 +69,8 @@ const falsy: ReadonlySet<string> = new Set(["false", "0", "no", "off"])
 export const replayRequest = (
   body: unknown,
   maxIds: number,
-  aliases: ContractAliasConfig
+  aliases: ContractAliasConfig,
+  now: number
 ): Decoded<{ readonly selection: Selection; readonly force: boolean; readonly plan?: ReplayPlan.ReplayPlan }> => {
   if (!isObject(body)) return invalid("body", "", "must be a JSON object with ids or filter")
   const unknown = Object.keys(body).filter((name) => !["ids", "filter", "force", "plan"].includes(name))
@@ -81,11 +86,11 @@ export const replayRequest = (
       ? Result.map(idsOf(ids, maxIds), (ids) => ({ ids }))
       : Result.map(filterOf(filter, force, aliases), (filter) => ({ filter }))
   if (plan === undefined) return Result.map(selection, (selection) => ({ selection, force }))
-  return Result.flatMap(selection, (selection) => Result.map(planOf(plan), (plan) => ({ selection, force, plan })))
+  return Result.flatMap(selection, (selection) => Result.map(planOf(plan, now), (plan) => ({ selection, force, plan })))
 }
 
 /** Reads a plan. Every member has a default. `steps` may end with `"rest"`, which is the last step in any case. */
-const planOf = (given: unknown): Decoded<ReplayPlan.ReplayPlan> => {
+const planOf = (given: unknown, now: number): Decoded<ReplayPlan.ReplayPlan> => {
   if (!isObject(given)) return invalid("body", "plan", 'must be an object such as {"steps": [1, 10, 100]}')
   const plan = { ...ReplayPlan.defaults, ...given }
   const steps: unknown =
@@ -113,17 +118,24 @@ const planOf = (given: unknown): Decoded<ReplayPlan.ReplayPlan> => {
     ...(isCount(wait_seconds, maxWait)
       ? []
       : [problem("body", "plan.wait_seconds", `must be an integer from 1 to ${maxWait}`)]),
-    ...(begin_at === undefined || isTime(begin_at) ? [] : [problem("body", "plan.begin_at", timeExpected)])
+    ...(begin_at === undefined || (isTime(begin_at) && Date.parse(begin_at) <= now + maxDelayMs)
+      ? []
+      : [problem("body", "plan.begin_at", timeExpected)])
   ]
   if (problems.length > 0 || !areSteps(steps)) return Result.fail(problems)
   return Result.succeed({ steps, rate, stop_after, wait_seconds, ...(isTime(begin_at) && { begin_at }) })
 }
 
-const isTime = (value: unknown): value is string =>
-  typeof value === "string" &&
-  /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(value) &&
-  !Number.isNaN(Date.parse(value))
-const timeExpected = "must be a date and time with its offset, such as 2026-01-31T04:00:00Z"
+const maxDelayMs = 30 * 86_400_000
+const timeFormat = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
+
+/** `Date.parse` turns the 30th of February into a day of March, so the day is compared with the parsed date. */
+const isTime = (value: unknown): value is string => {
+  const day = typeof value === "string" ? timeFormat.exec(value)?.[1] : undefined
+  return day !== undefined && !Number.isNaN(Date.parse(String(value))) && new Date(day).toISOString().startsWith(day)
+}
+const timeExpected =
+  "must be a date and time with its offset, such as 2026-01-31T04:00:00Z, and at most 30 days from now"
 
 const maxStepSize = 100_000
 const maxRate = 10_000

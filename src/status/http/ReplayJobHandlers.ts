@@ -1,4 +1,4 @@
-import { Effect, Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { HttpServerRequest } from "effect/http"
 import type * as BodyMemory from "../../http/BodyMemory.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
@@ -32,9 +32,8 @@ const create = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasCo
   if (idempotencyKey !== undefined && (idempotencyKey === "" || idempotencyKey.length > 255)) {
     return yield* orInvalid(Result.fail([{ loc: ["header", "Idempotency-Key"], msg: "must have 1 to 255 characters" }]))
   }
-  const request = yield* orInvalid(
-    Parameters.replayRequest(parseOrUndefined(yield* bodyText(maxBody)), jobs.maxIds, aliases)
-  )
+  const body = parseOrUndefined(yield* bodyText(maxBody))
+  const request = yield* orInvalid(Parameters.replayRequest(body, jobs.maxIds, aliases, yield* Clock.currentTimeMillis))
   const created = yield* jobs.create({ ...request, ...(idempotencyKey !== undefined && { idempotencyKey }) })
   return ok(jobBody(aliases, created.job), created.existing ? 200 : 202)
 })
