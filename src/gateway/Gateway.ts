@@ -1,4 +1,5 @@
 import { Layer } from "effect"
+import * as LateIndexes from "../state/LateIndexes.ts"
 import { IdentityVerifier } from "./auth/IdentityVerifier.ts"
 import { Destinations } from "./forward/Destination.ts"
 import { ObjectOwners } from "./forward/objects/ObjectOwners.ts"
@@ -9,7 +10,6 @@ import { ProxyApp } from "./ProxyApp.ts"
 import { RequestGuardrails } from "./RequestGuardrails.ts"
 import { BodyAdmission } from "./request/BodyAdmission.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
-import * as UsageIndexes from "./usage/UsageIndexes.ts"
 import { UsageLog } from "./usage/UsageLog.ts"
 import * as UsageRollup from "./usage/UsageRollup.ts"
 import * as UsageWriter from "./usage/UsageWriter.ts"
@@ -22,6 +22,6 @@ import * as UsageWriter from "./usage/UsageWriter.ts"
 export const layer = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequests.layer, IdentityVerifier.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, RequestGuardrails.layer, ObjectOwners.layer, UsageLog.layer]),
-  Layer.provide([UsageWriter.layer, UsageRollup.layer, UsageIndexes.layer, EvictionWarning.layer]),
+  Layer.provide([UsageWriter.layer, UsageRollup.layer, LateIndexes.layer, EvictionWarning.layer]),
   Layer.provide([UsageLimits.layer, ControlState.layer])
 )

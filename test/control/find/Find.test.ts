@@ -2,8 +2,8 @@ import { assert } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { Scope } from "../../../src/control/api/schema/Security.ts"
 import * as StoredSources from "../../../src/control/find/StoredSources.ts"
-import * as UsageIndexes from "../../../src/gateway/usage/UsageIndexes.ts"
 import { Database } from "../../../src/services/Database.ts"
+import * as LateIndexes from "../../../src/state/LateIndexes.ts"
 import * as Secret from "../../../src/state/Secret.ts"
 import { sequentialScans } from "../../SequentialScans.ts"
 import { admin, at, call, idOf, ok, refusalOf, suite } from "../Listener.ts"
@@ -129,7 +129,7 @@ suite("Find", (it) => {
       yield* sql`
         INSERT INTO api_keys (owner_type, key_prefix, key_hash, policy)
         SELECT 'individual', 'rk_live_' || left(md5(i::text), 8), sha256(i::text::bytea), '{}' FROM generate_series(1, 5000) AS i`
-      yield* UsageIndexes.build
+      yield* LateIndexes.build
       yield* sql`ANALYZE`
       const sources = StoredSources.make(sql)
       for (const id of ["many 7", prefix, key, "1"]) {

@@ -1,27 +1,28 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import * as UsageIndexes from "../../../src/gateway/usage/UsageIndexes.ts"
-import { Database } from "../../../src/services/Database.ts"
-import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
-import * as MigratedDatabase from "../../MigratedDatabase.ts"
-import * as TemporaryDatabase from "../../TemporaryDatabase.ts"
+import { Database } from "../../src/services/Database.ts"
+import * as LateIndexes from "../../src/state/LateIndexes.ts"
+import * as EmbeddedDatabase from "../EmbeddedDatabase.ts"
+import * as MigratedDatabase from "../MigratedDatabase.ts"
+import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 
 const tests = (database: typeof EmbeddedDatabase.layer | typeof TemporaryDatabase.layer) =>
   layer(MigratedDatabase.of(database), { excludeTestServices: true })((it) => {
-    it.effect("the indexes of usage are built once, and again where an earlier build did not end", () =>
+    it.effect("the indexes of large tables are built once, and again where an earlier build did not end", () =>
       Effect.gen(function* () {
         const { sql } = yield* Database
         const built = sql<{ readonly name: string }>`
           SELECT relname AS name FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-          WHERE indrelid = 'usage_events'::regclass AND indisvalid AND relname ~ '_by_(subject|end_user|session)$' ORDER BY 1`.pipe(
+          WHERE indisvalid AND relname ~ '^(usage|audit)_events_by_(action|subject|end_user|session)$' ORDER BY 1`.pipe(
           Effect.map((rows) => rows.map(({ name }) => name))
         )
-        const all = ["usage_events_by_end_user", "usage_events_by_session", "usage_events_by_subject"]
+        const ofUsage = ["end_user", "session", "subject"].map((column) => `usage_events_by_${column}`)
+        const all = ["audit_events_by_action", ...ofUsage]
         assert.deepStrictEqual(yield* built, [])
-        assert.isTrue(yield* UsageIndexes.build)
+        assert.isTrue(yield* LateIndexes.build)
         assert.deepStrictEqual(yield* built, all)
         yield* sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'usage_events_by_session'::regclass`
-        assert.isTrue(yield* UsageIndexes.build)
+        assert.isTrue(yield* LateIndexes.build)
         assert.deepStrictEqual(yield* built, all)
       })
     )

@@ -1,14 +1,16 @@
 import { Effect, Layer, Schedule, Struct } from "effect"
-import { Database } from "../../services/Database.ts"
+import { Database } from "../services/Database.ts"
 
 /**
- * Indexes of `usage_events` that no migration makes, because a migration would keep requests waiting while PostgreSQL
- * reads ten million rows. They are partial, so requests without these labels cost them nothing.
+ * Indexes that no migration makes, because a migration would keep requests and changes waiting while PostgreSQL reads
+ * ten million rows. Those of `usage_events` are partial, so requests without these labels cost them nothing.
  */
 const indexes = {
-  usage_events_by_subject: "(subject, created_at) WHERE subject IS NOT NULL",
-  usage_events_by_end_user: "(end_user, created_at) WHERE end_user IS NOT NULL",
-  usage_events_by_session: "(session_id, created_at) WHERE session_id IS NOT NULL"
+  usage_events_by_subject: "usage_events (subject, created_at) WHERE subject IS NOT NULL",
+  usage_events_by_end_user: "usage_events (end_user, created_at) WHERE end_user IS NOT NULL",
+  usage_events_by_session: "usage_events (session_id, created_at) WHERE session_id IS NOT NULL",
+  // Finds the last apply of a document, and the changes since, also in a log of millions of other events.
+  audit_events_by_action: "audit_events (action, sequence)"
 } as const
 
 /** Builds the indexes that are missing, beside all other work. */
@@ -17,10 +19,7 @@ export const layer = Layer.effectDiscard(
     const context = yield* Effect.context<Database>()
     const round = build.pipe(
       Effect.catch((cause) =>
-        Effect.as(
-          Effect.logWarning("building an index of usage failed; the next attempt follows in a minute", { cause }),
-          false
-        )
+        Effect.as(Effect.logWarning("building an index failed; the next attempt follows in a minute", { cause }), false)
       ),
       Effect.provide(context)
     )
@@ -47,6 +46,6 @@ export const build = Effect.gen(function* () {
     yield* sql.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`)
   const left = existing.filter(({ building, valid }) => valid || building).map(({ name }) => name)
   for (const name of names.filter((name) => !left.includes(name)))
-    yield* sql.unsafe(`CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON usage_events ${indexes[name]}`)
+    yield* sql.unsafe(`CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON ${indexes[name]}`)
   return existing.every(({ building }) => !building)
-}).pipe(Effect.withSpan("UsageIndexes.build"))
+}).pipe(Effect.withSpan("LateIndexes.build"))
