@@ -22,7 +22,6 @@ const limit = (over: Partial<OwnLimit>): OwnLimit => ({
   scope: "key",
   scope_id: null,
   scope_name: "ada",
-  owner_email: null,
   project_name: null,
   team_id: null,
   within: null,
