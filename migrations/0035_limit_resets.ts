@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // What an operator has forgiven of the usage of a window: a counter that is restored from the usage records is lower
-  // by this amount. scope, counter and window_id are the parts of the counter's name in Redis. Older versions do not
+  // An operator has forgiven this much of the usage of a window: a counter that is restored from the usage records is
+  // lower by this amount. scope, counter and window_id are the parts of the counter's name in Redis. Older versions do not
   // read it: where they restore a lost counter, all the usage of its window counts.
   `CREATE TABLE limit_resets (
     scope text NOT NULL,

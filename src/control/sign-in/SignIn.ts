@@ -152,7 +152,7 @@ const signedIn = ({ expiresAt, name, owner, scopes, value }: Session): SignedIn 
 
 const malformed = new ControlError(
   "malformed_authorization",
-  `This is no whole token. Paste all of it: an operator token begins with ${operatorTokenPrefix}, a gateway key with ${keyPrefix}.`,
+  `This is not a complete token. Paste all of it: an operator token begins with ${operatorTokenPrefix}, a gateway key with ${keyPrefix}.`,
   { param: "token" }
 )
 

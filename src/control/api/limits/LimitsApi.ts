@@ -109,7 +109,7 @@ export const LimitsApi = HttpApiGroup.make("limits")
       .annotateMerge(operation("Set what is used of a limit back to zero", "policies:update"))
       .annotate(
         OpenApi.Description,
-        "For the current day or month of UTC. `scope` and `scope_id` are those of `limits/state`. What running requests hold stays reserved, and the usage records stay as they are: reports show the usage, and a lost counter is restored without it. Limits of a minute begin anew by themselves. Gateways notice it within five seconds."
+        "For the current day or month of UTC. `scope` and `scope_id` are those of `limits/state`. What running requests hold of tokens and budgets stays reserved; `max_requests_per_day` counts requests when they begin, so running ones are forgiven too. The usage records stay as they are: reports show the usage, and a lost counter is restored without it. Limits of a minute begin anew by themselves. Gateways notice it within five seconds."
       ),
     HttpApiEndpoint.get("raiseRequests", "/raise-requests", {
       query: RaiseRequestQuery.pipe(
