@@ -19,7 +19,7 @@ interface Sort {
   readonly usualOrder: SortOrder
 }
 
-/** Each sort key has an index in `migrations/0023_finding_keys.ts` or `0037_due_rotations.ts`. */
+/** Each sort key has an index in `migrations/0023_finding_keys.ts` or `0036_due_rotations.ts`. */
 const sorts: Readonly<Record<KeySort, Sort>> = {
   created_at: {
     columns: [
