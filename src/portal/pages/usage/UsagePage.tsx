@@ -1,11 +1,15 @@
-import { addressOf } from "../../api/control.ts"
+import { useRange } from "../../address/range.ts"
+import { useTextSearch } from "../../address/search.ts"
+import { withQuery } from "../../api/http.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { useUsageFilter } from "../../shared/usage/useUsageFilter.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import styles from "./breakdown/Breakdown.module.css"
 import { GroupDetail } from "./breakdown/GroupDetail.tsx"
 import { GroupTable } from "./breakdown/GroupTable.tsx"
+import { groupOf } from "./breakdown/groups.ts"
 import { UsageChart } from "./breakdown/UsageChart.tsx"
 import { UsageControls } from "./breakdown/UsageControls.tsx"
 import { UsageTiles } from "./breakdown/UsageTiles.tsx"
@@ -28,6 +32,15 @@ const Breakdown = () => {
   )
 }
 
+/** The table of the page as a command. */
+const Command = () => {
+  const { from, to } = useRange().range
+  const { text } = useTextSearch()
+  const filters = useUsageFilter()
+  const query = { ...filters, from: from.toISOString(), to: to.toISOString() }
+  return <CopyAs address={withQuery(groupOf(text("group")).path, query)} />
+}
+
 /** What is used, by whom and for what, and how it changes. */
 const UsagePage = () => (
   <>
@@ -37,7 +50,7 @@ const UsagePage = () => (
       actions={
         <>
           <SavedViews />
-          <CopyAs address={addressOf("/admin-ui/admin/usage/dashboard", {})} />
+          <Command />
         </>
       }
     />
