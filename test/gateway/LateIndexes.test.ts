@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import * as LateIndexes from "../../src/gateway/LateIndexes.ts"
 import { Database } from "../../src/services/Database.ts"
-import * as LateIndexes from "../../src/state/LateIndexes.ts"
 import * as EmbeddedDatabase from "../EmbeddedDatabase.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
