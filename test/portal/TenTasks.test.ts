@@ -53,7 +53,7 @@ describePortal(
         await keys.press("Enter")
         await page.getByRole("heading", { name: step, level: 2 }).waitFor()
       }
-      await page.getByText("Nothing.").waitFor()
+      await page.getByRole("heading", { name: "Its own policy" }).waitFor()
       await keys.press("Enter")
       await title(page, "by keyboard is ready")
       const secret = (await page.getByRole("region", { name: "Secret", exact: true }).innerText()).trim()
@@ -212,7 +212,7 @@ describePortal(
       // in the editor, Tab indents until Escape is pressed
       await keys.press("Escape")
       await keys.choose(page.getByRole("button", { name: "Check" }))
-      await page.getByText("shop.mails takes such a message").waitFor()
+      await page.getByText("envelope checked").waitFor()
       await keys.choose(page.getByRole("button", { name: "Replay edited" }))
       const dialog = page.getByRole("dialog", { name: "Replay the edited message" })
       await dialog.getByText("9007199254740993").waitFor()

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router"
 import type { Task } from "../../api/TaskTypes.ts"
 import { ForeignId } from "../../shared/foreign/ForeignId.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { shownText } from "../../shared/foreign/marks.ts"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { meaningOfTaskStatus } from "../../shared/tasks/meanings.ts"
 import { Money } from "../../shared/words/Amounts.tsx"
@@ -29,7 +30,7 @@ export const columnsWith = (costs: TaskCosts | undefined): ReadonlyArray<Column<
     id: "task_id",
     header: "Task",
     cell: ({ task_id }) => (
-      <Link to="/tasks/$taskId" params={{ taskId: task_id }}>
+      <Link to="/tasks/$taskId" params={{ taskId: task_id }} aria-label={shownText(task_id)}>
         <ForeignId id={task_id} />
       </Link>
     )

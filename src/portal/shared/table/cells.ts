@@ -25,8 +25,10 @@ export const beside = (
 const shownCells = (row: HTMLTableRowElement): ReadonlyArray<HTMLTableCellElement> =>
   [...row.cells].filter((cell) => cell.dataset["label"] !== undefined && cell.offsetParent !== null)
 
-/** A time is copied as the exact one, and anything else as it is written. */
+/** A time is copied as the exact one, an id as a whole, and anything else as it is written. */
 const textOf = (cell: HTMLTableCellElement): string => {
+  const whole = cell.querySelector<HTMLElement>("[data-whole]")?.dataset["whole"]
+  if (whole !== undefined) return whole
   const text = cell.innerText.trim()
   const time = cell.querySelector("time")
   return time !== null && time.innerText.trim() === text ? time.dateTime : text

@@ -32,7 +32,8 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
   const [secret, setSecret] = useState<string>()
 
   const session = useHeldSession()
-  useUnstoredSecret(isBusy)
+  // once it is shown, the dialog of the secret takes care of it
+  useUnstoredSecret(isBusy && secret === undefined)
 
   useEffect(() => () => onlineManager.setOnline(true), [])
 
