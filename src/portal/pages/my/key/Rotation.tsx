@@ -32,8 +32,7 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
   const [secret, setSecret] = useState<string>()
 
   const session = useHeldSession()
-  // once it is shown, the dialog of the secret takes care of it
-  useUnstoredSecret(isBusy && secret === undefined)
+  useUnstoredSecret(isBusy)
 
   useEffect(() => () => onlineManager.setOnline(true), [])
 
@@ -50,10 +49,10 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
     try {
       await client.cancelQueries()
       const { raw_key } = await call("POST", "/admin-ui/v1/me/rotate", { body: { grace_seconds: grace } })
+      // Whoever has stored the secret goes on at once, with the new session. Where there is none, they sign in with it.
+      await signIn(raw_key).catch(() => {})
       setSecret(raw_key)
       setOpen(false)
-      // where that fails, the person signs in with the stored secret
-      await signIn(raw_key).catch(() => {})
     } catch (cause) {
       letGo()
       if (!(cause instanceof ApiError)) throw cause
