@@ -211,7 +211,7 @@ describePortal("Projects and operators", (portal) => {
 
   it("the own token is rotated without being signed out, and a browser is signed out by its session", async () => {
     const token = await portal.tokenWith("operators:manage", "usage:read")
-    const { page } = await portal.open("/operators", { token, ownSession: true })
+    const { page, problems } = await portal.open("/operators", { token, ownSession: true })
     await page.getByRole("button", { name: "Rotate your own token" }).click()
     await page.getByRole("button", { name: "Make a new secret" }).click()
     await page.getByLabel("I stored it").click()
@@ -225,5 +225,7 @@ describePortal("Projects and operators", (portal) => {
       .getByRole("button", { name: "Sign it out" })
       .click()
     await session.waitFor({ state: "hidden" })
+    problems.expect(/^401 GET /)
+    await page.getByLabel("Operator token or gateway key").waitFor()
   })
 })

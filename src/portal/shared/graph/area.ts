@@ -49,7 +49,7 @@ const boundsOf = (places: Places): Area => {
 }
 
 /** Text of a smaller drawing cannot be read. */
-const leastReadable = 0.5
+const leastReadable = 0.6
 const comfortable = 0.85
 const padding = 24
 

@@ -2,7 +2,7 @@ import { layout as dagre, graphlib } from "@dagrejs/dagre"
 import type { Drawn, DrawnEdge } from "./drawn.ts"
 
 export const size = { width: 210, height: 74 }
-const gap = { across: 26, along: 90 }
+const gap = { across: 26, along: 120 }
 
 /** The layout in layers takes longer than linear time, so larger graphs get simple columns. */
 const mostLayered = 400
