@@ -1,7 +1,6 @@
-import { Button, Group, Modal, Stack } from "@mantine/core"
 import { useState } from "react"
 import type { FieldError } from "../../api/ApiError.ts"
-import { shownText } from "../../shared/foreign/marks.ts"
+import { DraftDialog } from "../../shared/change/DraftDialog.tsx"
 import { ChangeProject } from "./ChangeProject.tsx"
 import { type ProjectDraft, ProjectForm } from "./ProjectForm.tsx"
 import type { Project } from "./project.ts"
@@ -43,29 +42,18 @@ export const EditProject = ({ of, onClose }: Props) => {
     )
   }
   return (
-    <Modal opened onClose={onClose} title={`Edit ${shownText(project.name)}`}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          setReviewing(true)
-        }}
-      >
-        <Stack gap="sm">
-          <ProjectForm
-            draft={draft}
-            onChange={(change) => setDraft((before) => ({ ...before, ...change }))}
-            errors={errors}
-          />
-          <Group justify="end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" disabled={Object.keys(changes).length === 0}>
-              See the difference
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <DraftDialog
+      title={`Edit ${project.name}`}
+      size="md"
+      isChanged={Object.keys(changes).length > 0}
+      onReview={() => setReviewing(true)}
+      onClose={onClose}
+    >
+      <ProjectForm
+        draft={draft}
+        onChange={(change) => setDraft((before) => ({ ...before, ...change }))}
+        errors={errors}
+      />
+    </DraftDialog>
   )
 }

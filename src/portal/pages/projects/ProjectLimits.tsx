@@ -15,7 +15,7 @@ const liveTopics = ["limits", "configuration"] as const
 const refreshMs = 15_000
 const mostShown = 20
 
-/** How much of the budgets and limits is used now: first what all keys of the project share, then its keys' own. */
+/** Shows how far budgets and limits are used now: first those that all keys of the project share, then its keys' own. */
 export const ProjectLimits = ({ of: project }: { readonly of: Project }) => {
   const state = useApi(path, { query: { scope: "project", id: project.id, limit: 500 } }, { refreshMs })
   useLiveRefresh(liveTopics, [path])

@@ -1,7 +1,8 @@
-import { Button, Group, Modal, Stack, Switch, TagsInput, Textarea, TextInput } from "@mantine/core"
+import { Switch, TagsInput, Textarea, TextInput } from "@mantine/core"
 import { useState } from "react"
 import type { FieldError } from "../../../api/ApiError.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
+import { DraftDialog } from "../../../shared/change/DraftDialog.tsx"
 import { TimeInput } from "../../../shared/dialogs/TimeInput.tsx"
 import { type Key, keyName } from "../words/key.ts"
 import { ChangeKey } from "./ChangeKey.tsx"
@@ -68,66 +69,52 @@ export const EditKey = ({ of, onClose }: Props) => {
     )
   }
   return (
-    <Modal opened onClose={onClose} title={`Edit ${keyName(key)}`} size="lg">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          setReviewing(true)
-        }}
-      >
-        <Stack gap="sm">
-          {texts.map(([name, label, help], place) => (
-            <TextInput
-              key={name}
-              label={label}
-              description={help}
-              value={draft[name] ?? ""}
-              onChange={({ currentTarget }) => set({ [name]: currentTarget.value === "" ? null : currentTarget.value })}
-              error={errorOf(name)}
-              {...(place === 0 && { "data-autofocus": true })}
-            />
-          ))}
-          <Textarea
-            label="Description"
-            value={draft.description ?? ""}
-            onChange={({ currentTarget }) =>
-              set({ description: currentTarget.value === "" ? null : currentTarget.value })
-            }
-            error={errorOf("description")}
-            autosize
-          />
-          <TagsInput label="Tags" value={[...draft.tags]} onChange={(tags) => set({ tags })} error={errorOf("tags")} />
-          <TimeInput
-            label={<code>expires_at</code>}
-            description="From then on its requests are refused."
-            value={draft.expires_at}
-            onChange={(expires_at) => set({ expires_at })}
-            error={errorOf("expires_at")}
-          />
-          <TimeInput
-            label={<code>rotation_due_at</code>}
-            description="A reminder. The key goes on to work."
-            value={draft.rotation_due_at}
-            onChange={(rotation_due_at) => set({ rotation_due_at })}
-            error={errorOf("rotation_due_at")}
-          />
-          <Switch
-            label={<code>holder_rotation</code>}
-            description="Whoever holds the key may give it a new secret."
-            checked={draft.holder_rotation}
-            onChange={({ currentTarget }) => set({ holder_rotation: currentTarget.checked })}
-            error={errorOf("holder_rotation")}
-          />
-          <Group justify="end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" disabled={Object.keys(changes).length === 0}>
-              See the difference
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <DraftDialog
+      title={`Edit ${keyName(key)}`}
+      isChanged={Object.keys(changes).length > 0}
+      onReview={() => setReviewing(true)}
+      onClose={onClose}
+    >
+      {texts.map(([name, label, help], place) => (
+        <TextInput
+          key={name}
+          label={label}
+          description={help}
+          value={draft[name] ?? ""}
+          onChange={({ currentTarget }) => set({ [name]: currentTarget.value === "" ? null : currentTarget.value })}
+          error={errorOf(name)}
+          {...(place === 0 && { "data-autofocus": true })}
+        />
+      ))}
+      <Textarea
+        label="Description"
+        value={draft.description ?? ""}
+        onChange={({ currentTarget }) => set({ description: currentTarget.value === "" ? null : currentTarget.value })}
+        error={errorOf("description")}
+        autosize
+      />
+      <TagsInput label="Tags" value={[...draft.tags]} onChange={(tags) => set({ tags })} error={errorOf("tags")} />
+      <TimeInput
+        label={<code>expires_at</code>}
+        description="From then on its requests are refused."
+        value={draft.expires_at}
+        onChange={(expires_at) => set({ expires_at })}
+        error={errorOf("expires_at")}
+      />
+      <TimeInput
+        label={<code>rotation_due_at</code>}
+        description="A reminder. The key goes on to work."
+        value={draft.rotation_due_at}
+        onChange={(rotation_due_at) => set({ rotation_due_at })}
+        error={errorOf("rotation_due_at")}
+      />
+      <Switch
+        label={<code>holder_rotation</code>}
+        description="Whoever holds the key may give it a new secret."
+        checked={draft.holder_rotation}
+        onChange={({ currentTarget }) => set({ holder_rotation: currentTarget.checked })}
+        error={errorOf("holder_rotation")}
+      />
+    </DraftDialog>
   )
 }

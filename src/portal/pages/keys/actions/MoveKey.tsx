@@ -1,6 +1,7 @@
-import { Button, Group, Modal, Select, Stack } from "@mantine/core"
+import { Select } from "@mantine/core"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
+import { DraftDialog } from "../../../shared/change/DraftDialog.tsx"
 import { shownText } from "../../../shared/foreign/marks.ts"
 import { type Key, keyName } from "../words/key.ts"
 import { ChangeKey } from "./ChangeKey.tsx"
@@ -32,28 +33,24 @@ export const MoveKey = ({ of, onClose }: Props) => {
     )
   }
   return (
-    <Modal opened onClose={onClose} title={`Move ${keyName(key)}`}>
-      <Stack gap="sm">
-        <Select
-          label="Project"
-          placeholder="none: an individual key"
-          data={projects.data?.map(({ id, name }) => ({ value: id, label: shownText(name) })) ?? []}
-          value={project}
-          onChange={setProject}
-          searchable
-          clearable
-          error={projects.error?.message}
-          data-autofocus
-        />
-        <Group justify="end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button disabled={project === key.project_id} onClick={() => setReviewing(true)}>
-            See the difference
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
+    <DraftDialog
+      title={`Move ${keyName(key)}`}
+      size="md"
+      isChanged={project !== key.project_id}
+      onReview={() => setReviewing(true)}
+      onClose={onClose}
+    >
+      <Select
+        label="Project"
+        placeholder="none: an individual key"
+        data={projects.data?.map(({ id, name }) => ({ value: id, label: shownText(name) })) ?? []}
+        value={project}
+        onChange={setProject}
+        searchable
+        clearable
+        error={projects.error?.message}
+        data-autofocus
+      />
+    </DraftDialog>
   )
 }

@@ -1,7 +1,8 @@
-import { Button, Group, Modal, Stack, Table } from "@mantine/core"
+import { Button, Stack, Table } from "@mantine/core"
 import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { DraftDialog } from "../../../shared/change/DraftDialog.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type EffectivePolicy, LayerName } from "../../../shared/policy/EffectiveTable.tsx"
 import { changedValues } from "../../../shared/policy/fields.ts"
@@ -135,25 +136,13 @@ const EditGuardrails = ({ of, onClose }: EditProps) => {
     )
   }
   return (
-    <Modal opened onClose={onClose} title={`The guardrails of ${keyName(key)}`} size="lg">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          setReviewing(true)
-        }}
-      >
-        <Stack gap="sm">
-          <GuardrailForm values={draft} onChange={setDraft} />
-          <Group justify="end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" disabled={Object.keys(changes).length === 0}>
-              See the difference
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <DraftDialog
+      title={`The guardrails of ${keyName(key)}`}
+      isChanged={Object.keys(changes).length > 0}
+      onReview={() => setReviewing(true)}
+      onClose={onClose}
+    >
+      <GuardrailForm values={draft} onChange={setDraft} />
+    </DraftDialog>
   )
 }

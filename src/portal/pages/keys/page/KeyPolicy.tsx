@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Stack } from "@mantine/core"
+import { Button } from "@mantine/core"
 import { useState } from "react"
 import type { FieldError } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { DraftDialog } from "../../../shared/change/DraftDialog.tsx"
 import { PathLink } from "../../../shared/links/PathLink.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { EffectiveTable } from "../../../shared/policy/EffectiveTable.tsx"
@@ -71,31 +72,20 @@ const EditPolicy = ({ of, onClose }: EditProps) => {
     )
   }
   return (
-    <Modal opened onClose={onClose} title={`The policy of ${keyName(key)}`} size={1000}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          setReviewing(true)
-        }}
-      >
-        <Stack gap="md">
-          <p>Layers above the key can only make it stricter. An empty field restricts nothing.</p>
-          <PolicyForm
-            values={draft}
-            before={key.policy}
-            errors={errors}
-            onChange={(name, value) => setDraft((before) => ({ ...before, [name]: value }))}
-          />
-          <Group justify="end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" disabled={Object.keys(changes).length === 0}>
-              See the difference
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <DraftDialog
+      title={`The policy of ${keyName(key)}`}
+      size={1000}
+      isChanged={Object.keys(changes).length > 0}
+      onReview={() => setReviewing(true)}
+      onClose={onClose}
+    >
+      <p>Layers above the key can only make it stricter. An empty field restricts nothing.</p>
+      <PolicyForm
+        values={draft}
+        before={key.policy}
+        errors={errors}
+        onChange={(name, value) => setDraft((before) => ({ ...before, [name]: value }))}
+      />
+    </DraftDialog>
   )
 }

@@ -6,7 +6,7 @@ import {
   restrictingOf
 } from "../../../shared/policy/fields.ts"
 
-/** What the key restricts, in words, and what the preset has where that is another value. */
+/** Returns the restrictions of the key in words, with the value of the preset where it is another one. */
 export const reviewed = (
   fields: ReadonlyArray<PolicyField>,
   base: PolicyValues,
