@@ -32,7 +32,7 @@ export interface DenialRecord {
   readonly amounts?: DeniedAmounts
 }
 
-/** Why a request did not fit a limit, in requests, tokens or nano-dollars. `used` includes what was reserved. */
+/** The amounts of a request that did not fit a limit, in requests, tokens or nano-dollars. `used` includes reservations. */
 export interface DeniedAmounts {
   readonly wanted: number
   readonly used: number

@@ -5,7 +5,7 @@ import type { Refusal } from "../api/holder/HolderApi.ts"
 /** A limit that refused a request. Records of older versions, and refusals of today's policies, have no amounts. */
 export interface FullLimit {
   readonly field: LimitField
-  /** Whether several keys share the limit. How much of it is left is not for one of their holders to find out. */
+  /** True if several keys share the limit. The holder of one of them is not told how much of it is left. */
   readonly isShared: boolean
   readonly amounts: DeniedAmounts | undefined
 }
@@ -86,7 +86,7 @@ const microsPerDollar = 1_000_000
 
 const dollars = (micros: number): string => `$${micros / microsPerDollar}`
 
-/** What a request needs is rounded up and what is left down, so that the two never look as if the request fitted. */
+/** Rounds the need of a request up and the rest of its limit down, so that no refused request looks as if it fitted. */
 const atLeast = (kind: Kind, units: number): string =>
   kind === "money" ? dollars(Math.ceil(units / nanosPerMicro)) : `${units} ${kind}`
 

@@ -35,7 +35,7 @@ export class UsageSeries extends Context.Service<
     readonly read: (
       query: TimeseriesQuery
     ) => Effect.Effect<ReadonlyArray<TimeseriesBucket>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
-    /** How many requests of a range took how long, the shortest first. */
+    /** Counts the requests of a range by how long they took, the shortest first. */
     readonly histogram: (
       query: HistogramQuery
     ) => Effect.Effect<ReadonlyArray<HistogramBar>, Refused<"invalid_usage_query"> | StoreFailure, Operator>

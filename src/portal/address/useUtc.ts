@@ -1,4 +1,4 @@
 import { useSearch } from "@tanstack/react-router"
 
-/** Whether times are shown in UTC. Else they are those of the clock of the browser. */
+/** Returns true if times are shown in UTC, and false if they are shown in the time zone of the browser. */
 export const useUtc = (): boolean => useSearch({ strict: false, select: ({ utc = false }) => utc })

@@ -28,7 +28,7 @@ type Told =
   | { readonly kind: "reset" }
   | { readonly kind: "state"; readonly state: LiveState }
 
-/** What a tab says to the others when it begins to follow. The one with the connection answers with its state. */
+/** A tab that begins to follow sends this to the others. The tab with the connection answers with its state. */
 interface Asked {
   readonly kind: "asked"
 }

@@ -18,7 +18,7 @@ export type Session =
 let session: Session = { state: "unknown" }
 const listeners = new Set<() => void>()
 
-/** What is kept of a person names things that the next one at this browser may not be allowed to see. */
+/** Each function drops something that is kept of a person, as the next one at this browser may not be allowed to see it. */
 const forgetting = new Set<() => void>([() => localStorage.removeItem("svc-recent")])
 
 /** `forget` is called once somebody else, or nobody, is signed in. */

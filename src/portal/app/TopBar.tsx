@@ -33,7 +33,7 @@ export const TopBar = ({ who }: { readonly who: SignedIn }) => (
   </header>
 )
 
-/** Whoever leaves a browser that others use has to know that the session goes on. */
+/** A failed sign-out is told, because a person who leaves a browser that others use must know that the session goes on. */
 const leave = () => {
   signOut().catch((cause: unknown) => {
     const { message, status } = failureOf(cause)

@@ -4,7 +4,7 @@ import type { LimitField } from "../../policy/SharedLimits.ts"
 import type { DenialRecord } from "../UsageRecord.ts"
 import type { MeterReading } from "./Meters.ts"
 
-/** What the record of a request says of the limit that refused it. */
+/** The record of a refused request says this of the limit that refused it. */
 export const of = ({ meter, used }: MeterReading, wanted: number, { layers }: EffectivePolicy): DenialRecord => {
   const { field, limit, scope } = meter
   const amounts = { wanted, used, limit }

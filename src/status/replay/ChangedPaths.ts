@@ -7,7 +7,7 @@ const maxPathLength = 200
 /** PostgreSQL, which keeps the paths in the audit log, refuses a NUL and half of a character in JSON. */
 const shown = (path: string): string => path.slice(0, maxPathLength).toWellFormed().replaceAll("\0", "\u{fffd}")
 
-/** What differs further inside is told by the path down to here. */
+/** A difference further inside is told by the path down to here. */
 const maxDepth = 32
 
 type Members = Readonly<Record<string, unknown>>

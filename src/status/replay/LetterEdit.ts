@@ -34,7 +34,7 @@ export interface Edited {
   readonly dlq_id: string
   readonly edited_from: string
   readonly task_id: string | null
-  /** Where the new message differs from the old one. Logs name these places, and none of the values. */
+  /** The places at which the new message differs from the old one. Logs name them, and none of the values. */
   readonly changed: ReadonlyArray<string>
   /** `undefined` if the new record was stored, and its replay failed. It can be replayed like any other record. */
   readonly replayed: Replayed | undefined

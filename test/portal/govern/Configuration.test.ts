@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { holdAnswers } from "../HeldAnswers.ts"
 import { describePortal } from "../PortalBrowser.ts"
 
-/** What a page complains about once its server is gone. */
+/** A page complains about this once its server is gone. */
 const lost = /ERR_|^50[0-9] /
 
 describePortal("The configuration", (portal) => {

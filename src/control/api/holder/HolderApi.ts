@@ -61,7 +61,7 @@ export const HeldModels = Schema.Struct({
     Schema.Struct({ model: Schema.String, input_usd_per_million: Schema.Finite, output_usd_per_million: Schema.Finite })
   ),
   /**
-   * Of the models that the key may use, those that it used in the last 30 days, the most used first. At most 100. Empty
+   * The models that the key used in the last 30 days and may use now, the most used first. At most 100. The list is empty
    * also if they cannot be read in time, or while another request reads the usage or the limits of the key.
    */
   used: Schema.Array(

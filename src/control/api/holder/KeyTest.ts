@@ -12,7 +12,7 @@ export const KeyTest = Schema.Struct({
 })
 export type KeyTest = typeof KeyTest.Type
 
-/** What the gateway would do with a short request. */
+/** The answer tells what the gateway would do with a short request. */
 export const KeyTestResult = Schema.Struct({
   allowed: Schema.Boolean,
   /** The code that the request would get. */

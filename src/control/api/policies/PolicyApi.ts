@@ -88,7 +88,7 @@ export const FinalDecision = Schema.Struct({
   /** The check that failed. `layers` lists the policies that fail this check: `global`, `project:<id>`, …, `key`. */
   check: Schema.NullOr(Schema.String),
   layers: Schema.Array(Schema.String),
-  /** Whether the decision includes how far rate limits and budgets are used now. They need a key, and Redis. */
+  /** True if the decision includes how far rate limits and budgets are used now. It takes a key, and Redis. */
   limits_checked: Schema.Boolean
 })
 export type FinalDecision = typeof FinalDecision.Type

@@ -6,7 +6,7 @@ const isMembers = (value: unknown): value is Members => typeof value === "object
 
 const textOf = (value: unknown): string => (Array.isArray(value) ? value.join(", ") : String(value))
 
-/** How the results of operations on tasks are told, in this order. */
+/** The members of a result in the order in which they are told, with the words for each. */
 const results: ReadonlyArray<readonly [name: string, tell: (value: string) => string]> = [
   ["changed", (paths) => `changed ${paths}`],
   ["state", (state) => state.replaceAll("_", " ")],
@@ -15,7 +15,7 @@ const results: ReadonlyArray<readonly [name: string, tell: (value: string) => st
   ["problem", (problem) => problem]
 ]
 
-/** What came of an operation on tasks, from the event that follows it. `undefined` for other events. */
+/** Returns the words for what came of an operation on tasks, or `undefined` for other events. */
 export const outcomeOf = ({ action, after }: AuditEvent): string | undefined => {
   if (action === "tasks:operate") return "asked for: its result is the next event"
   if (action !== "tasks:operated" || !isMembers(after)) return undefined

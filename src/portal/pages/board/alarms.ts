@@ -10,7 +10,7 @@ export interface Alarm {
   readonly sentence: string
   /** The queue that it is about. */
   readonly queue?: string
-  /** Where to look for what it is about, in place of the tasks of the queue. */
+  /** An alarm about dead letters leads to these letters instead of the tasks of the queue. */
   readonly letters?: "open" | "replayed"
 }
 

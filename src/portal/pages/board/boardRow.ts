@@ -4,7 +4,7 @@ import type { QueueView } from "../../api/TaskTypes.ts"
 export interface BoardRow extends QueueView {
   /** The task that runs for the longest time on it, as its workers say. */
   readonly longest: { readonly task_id: string; readonly started_at: string } | undefined
-  /** Of the messages in its dead-letter queue: those that wait for somebody, and those that were replayed or archived. */
+  /** The messages in its dead-letter queue that wait for somebody, and those that were replayed or archived. */
   readonly open: number | null
   readonly settled: number
 }

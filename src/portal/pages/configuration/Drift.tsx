@@ -12,7 +12,7 @@ import { StatusWord } from "../../shared/words/StatusWord.tsx"
 const path = "/admin-ui/admin/configuration/applied"
 const liveTopics = ["configuration"] as const
 
-/** Whether something was changed by hand since a document was applied. It leads to the audit event of the apply. */
+/** Says whether something was changed by hand since a document was applied, and leads to the audit event of the apply. */
 export const Drift = () => {
   const mayReadLog = useAllowed("audit:read")
   const utc = useUtc()

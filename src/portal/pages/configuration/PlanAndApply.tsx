@@ -18,7 +18,7 @@ export type Plan = ResponseOf<"POST", "/admin-ui/admin/configuration/plan">
 
 interface Planned {
   readonly plan: Plan
-  /** What is applied: the document of the plan, whatever the editor has by then. */
+  /** The document of the plan. It is this one that is applied, whatever the editor has by then. */
   readonly document: Readonly<Record<string, unknown>>
   /** The plan that was shown before somebody else changed something. */
   readonly outdated: Plan | undefined

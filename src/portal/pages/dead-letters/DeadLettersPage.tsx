@@ -17,7 +17,7 @@ import { UnknownLane } from "./UnknownLane.tsx"
 
 const topics = ["dead_letters"] as const
 
-/** What the open tab reads. */
+/** Returns the address that the open tab reads. */
 const addressOfTab = (text: (name: string) => string | undefined): string => {
   const letters = (query: Readonly<Record<string, string | undefined>>) => withQuery(`${tasksPath}/dlq/messages`, query)
   switch (text("tab")) {

@@ -13,7 +13,7 @@ import { RegistryDifference } from "./RegistryDifference.tsx"
 
 interface Previewed {
   readonly diff: Diff
-  /** What is activated: the list of the difference, whatever the editor has by then. */
+  /** The list of the difference. It is this one that is activated, whatever the editor has by then. */
   readonly list: Readonly<Record<string, unknown>>
 }
 

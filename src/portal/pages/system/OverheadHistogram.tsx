@@ -8,7 +8,7 @@ import { durationText, percentText } from "../../shared/words/format.ts"
 import styles from "./Histogram.module.css"
 import { type Bar, barsOf } from "./histogram.ts"
 
-/** How many requests of the range the gateway held up for how long. */
+/** Counts the requests of the range by how long the gateway itself held them up. */
 export const OverheadHistogram = () => {
   const { range } = useRange()
   const query = useApi("/admin-ui/admin/usage/histogram", {

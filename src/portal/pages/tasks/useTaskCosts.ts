@@ -8,11 +8,11 @@ const most = 500
 export interface TaskCosts {
   /** By the id of the task. */
   readonly known: ReadonlyMap<string, number>
-  /** What a task that is not among them costs at most; `undefined` if that is not known. */
+  /** The most that a task that is not among them can cost; `undefined` if that is not known. */
   readonly otherwise: number | undefined
 }
 
-/** What tasks of the range have cost: the dearest ones in one answer. `undefined` without the scope. */
+/** Reads what the dearest tasks of the range have cost, in one answer. Returns `undefined` without the scope. */
 export const useTaskCosts = (): TaskCosts | undefined => {
   const mayRead = useAllowed("usage:read")
   const { range } = useRange()

@@ -17,7 +17,7 @@ export interface Told {
   /** For the link to the event. */
   readonly audit?: Audited | undefined
   readonly undo?: (() => Promise<unknown>) | undefined
-  /** What is said once it is undone. */
+  /** This is said once the change is undone. */
   readonly undone?: string | undefined
 }
 

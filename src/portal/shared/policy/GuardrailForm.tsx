@@ -31,7 +31,7 @@ const isOverrides = (value: unknown): value is NonNullable<GuardrailValues["guar
   !Array.isArray(value) &&
   Object.values(value).every((one) => typeof one === "object" && one !== null && !Array.isArray(one))
 
-/** Which guardrails check the requests, and how they are configured. It is a part of a form. */
+/** The fields for which guardrails check the requests, and how. They are a part of a form. */
 export const GuardrailForm = ({ errors = [], onChange, values }: Props) => {
   const catalogue = useApi("/admin-ui/admin/guardrails", {})
   const [overrides, setOverrides] = useState(() => JSON.stringify(values.guardrail_config_overrides ?? {}, null, 2))

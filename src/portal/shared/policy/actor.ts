@@ -10,7 +10,7 @@ export const memberOf = (json: unknown, name: string): unknown =>
 const isByHolder = ({ action, after, before }: AuditEvent): boolean =>
   action.endsWith("_by_holder") || action === "limits:request_raise" || memberOf(after ?? before, "of") === "GatewayKey"
 
-/** Who did it. Events without a token come from the holder of a key, from a gateway, or from a command. */
+/** Returns who did it. Events without a token come from the holder of a key, from a gateway, or from a command. */
 export const actorOf = (event: AuditEvent): string =>
   event.actor_name ??
   event.actor_token_id ??

@@ -17,12 +17,12 @@ interface Props {
   readonly visibility: Readonly<Record<string, boolean>>
   readonly onChange: (id: string, isShown: boolean) => void
   readonly density: Density
-  /** Of all tables. */
+  /** This choice holds for all tables. */
   readonly onDensity: (density: Density) => void
   readonly rows: ReadonlyArray<unknown>
 }
 
-/** Which columns a table has, how close its rows are, and its rows as a file. */
+/** The menu chooses the columns of a table and how close its rows are, and saves its rows as a file. */
 export const TableMenu = ({ columns, density, name, onChange, onDensity, rows, visibility }: Props) => (
   <Menu closeOnItemClick={false} position="bottom-end">
     <Menu.Target>

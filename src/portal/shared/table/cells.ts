@@ -11,7 +11,7 @@ export const cellOf = (target: HTMLElement): HTMLTableCellElement | undefined =>
   return target instanceof HTMLTableRowElement ? shownCells(target)[0] : undefined
 }
 
-/** What the arrow keys reach from a row or a cell of it. The row itself is before its first cell. */
+/** Returns what an arrow key reaches from a row or a cell of it. The row itself comes before its first cell. */
 export const beside = (
   from: HTMLTableRowElement | HTMLTableCellElement,
   step: 1 | -1

@@ -8,7 +8,7 @@ import styles from "./JsonTree.module.css"
 
 interface Props {
   readonly value: unknown
-  /** What it is, for readers of the screen and for who copies it. */
+  /** The name of the value, for readers of the screen and for the button that copies it. */
   readonly label: string
 }
 

@@ -15,7 +15,7 @@ interface Props {
   /** What happens, and to what. */
   readonly children: ReactNode
   readonly action: string
-  /** What cannot be taken back is confirmed by typing this name. */
+  /** A change that cannot be taken back is confirmed by typing this name. */
   readonly name?: string
   readonly placeholder: string
   readonly isBusy: boolean

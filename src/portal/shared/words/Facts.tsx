@@ -2,7 +2,7 @@ import type { ReactNode } from "react"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import styles from "./Facts.module.css"
 
-/** Where names may be alike, such as those of keys, `id` tells them apart. */
+/** The `id` tells facts apart whose names may be alike, such as those of keys. */
 export type Fact = readonly [name: string, value: ReactNode, id?: string]
 
 /** Names and values, one below the other. */

@@ -61,7 +61,7 @@ export const ArchiveDialog = ({ children, ids, onClose, onDone }: Props) => {
 
 interface Archived {
   readonly done: ReadonlyArray<string>
-  /** How many were passed over because they were archived already, or being replayed. */
+  /** The number of letters that were passed over because they were archived already, or being replayed. */
   readonly passed: number
   readonly failure: ApiError | null
 }

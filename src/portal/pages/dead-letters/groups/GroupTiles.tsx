@@ -18,7 +18,7 @@ interface TilesProps {
   readonly groups: UseQueryResult<Groups, ApiError>
 }
 
-/** How many letters of a group are open, and since when. */
+/** The tiles show how many letters of a group are open, and since when. */
 export const GroupTiles = ({ group, groups }: TilesProps) => {
   const absent = isBeyond(groups.data) ? "not known" : "–"
   return (

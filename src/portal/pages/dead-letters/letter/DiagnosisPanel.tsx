@@ -35,7 +35,7 @@ export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Let
   )
 }
 
-/** Why it has failed. An edited message has not failed yet when it is made: the failure is that of the one before. */
+/** Says why the message has failed. A new edit has not failed yet: it shows the failure of the message before it. */
 const Failure = ({ letter }: { readonly letter: Letter }) => {
   const { dead_lettered_at, diagnosis, edited_from, exception_message, max_retries, reason, retry_attempt } = letter
   const { exception_type } = diagnosis.failure
@@ -81,7 +81,7 @@ const failedWords = ({ edited_from, replay_outcome, state }: Letter): string =>
       ? "Before its replay, it failed on"
       : "It failed on"
 
-/** Why the replayed message has failed: its own dead letter says so. */
+/** Says why the replayed message has failed, as its own dead letter tells it. */
 const FailedAgain = ({ dlqId }: { readonly dlqId: string }) => {
   const { data, isPending } = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`)
   return (

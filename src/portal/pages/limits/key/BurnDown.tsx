@@ -116,7 +116,7 @@ export const BurnDown = ({ onOpen, state }: Props) => {
 
 interface EndProps {
   readonly state: LimitState
-  /** When it ends at the latest rate. `unknown` until the records are read. */
+  /** The time at which the budget ends at the latest rate. `unknown` until the records are read. */
   readonly latest: number | "unknown" | undefined
 }
 

@@ -9,7 +9,7 @@ export interface RaiseValues {
   readonly reason: string
 }
 
-/** What is no raise is said at its field, before anybody is asked to confirm it. The server decides all else. */
+/** Returns the mistakes of a form that cannot be a raise, so that nobody is asked to confirm it. The server decides all else. */
 export const raiseProblems = (
   { amount, meter, until }: Pick<RaiseValues, "meter" | "amount" | "until">,
   { limit, unit }: Pick<LimitState, "limit" | "unit">,

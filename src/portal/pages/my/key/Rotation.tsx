@@ -49,7 +49,8 @@ export const Rotation = ({ prefix }: { readonly prefix: string }) => {
     try {
       await client.cancelQueries()
       const { raw_key } = await call("POST", "/admin-ui/v1/me/rotate", { body: { grace_seconds: grace } })
-      // Whoever has stored the secret goes on at once, with the new session. Where there is none, they sign in with it.
+      // The new session begins before the secret is shown, so that the page goes on once it is stored. If it does not
+      // begin, the holder signs in with the stored secret.
       await signIn(raw_key).catch(() => {})
       setSecret(raw_key)
       setOpen(false)

@@ -20,7 +20,7 @@ interface FirstRequest {
   readonly model: string | undefined
 }
 
-/** What the form begins with: the request of the address, as far as it is known. */
+/** The form begins with the request of the address, as far as it is known. */
 export const firstRequest = ({ key, model = "gpt-5", path = "/v1/chat/completions" }: FirstRequest): RequestDraft => ({
   method: "POST",
   path,

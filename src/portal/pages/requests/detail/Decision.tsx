@@ -96,7 +96,7 @@ const Now = ({ now }: Pick<Explanation, "now">) => {
   )
 }
 
-/** What is allowed by the policies alone may still be refused by a limit. */
+/** A request that the policies allow may still be refused by a limit. */
 const wouldBe = ({ allowed, limits_checked }: NonNullable<Explanation["now"]>["decision"]): string =>
   allowed ? (limits_checked ? "would be allowed" : "the policies would allow it") : "would be refused"
 

@@ -77,7 +77,7 @@ export const RequestSentence = ({ request: { bundle, explanation }, row }: Props
 
 interface PolicyLinkProps {
   readonly keyId: string
-  /** Of a usage record: `key`, `global`, or the kind and the scope, such as `team:blue`. */
+  /** The layer of a usage record is `key`, `global`, or a kind with its scope, such as `team:blue`. */
   readonly layer: string
 }
 

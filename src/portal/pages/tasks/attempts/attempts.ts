@@ -18,9 +18,9 @@ export interface Attempt {
   /** `undefined` while it runs, or if nothing tells of its end. */
   readonly end: number | undefined
   readonly outcome: Outcome
-  /** Why it has failed, in one word. */
+  /** The reason of the failure in one word. */
   readonly reason: string | null
-  /** Why it has failed, in the words of its exception. */
+  /** The message of the exception with which the attempt has failed. */
   readonly message: string | null
   /** The delivery brings a result to the aggregation of the parent, and is no attempt of the task. */
   readonly isAggregation: boolean

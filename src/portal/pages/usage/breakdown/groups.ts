@@ -66,7 +66,7 @@ export const groupOf = (name: string | undefined): Group => groups.find((group) 
 /** Names of the requests that have no such label. They cannot be filtered by. */
 export const isUnlabelled = (name: string): boolean => ["individual", "none", "unknown", "other"].includes(name)
 
-/** Why requests are in a group of models that names no model, so that the other groups have fewer than the lists. */
+/** The groups of models that name no model, and why requests are in them instead of in the groups of their models. */
 const withoutModel: Readonly<Record<string, Unlabelled>> = {
   unknown: {
     label: "no model (unknown)",
@@ -84,11 +84,11 @@ const withoutModel: Readonly<Record<string, Unlabelled>> = {
 export interface Unlabelled {
   readonly label: string
   readonly reason: string
-  /** Where the same requests are, one by one. */
+  /** The search that lists the same requests one by one. */
   readonly search: Readonly<Record<string, string>>
 }
 
-/** What a group without a label is. `undefined` if the group has one. */
+/** Explains a group without a label. Returns `undefined` if the group has one. */
 export const unlabelledOf = (group: Pick<Group, "name">, name: string): Unlabelled | undefined => {
   if (!isUnlabelled(name)) return undefined
   const ofModels = group.name === "model" ? withoutModel[name] : undefined

@@ -16,7 +16,7 @@ export interface Measure {
   readonly adds: boolean
 }
 
-/** Of several summaries as one; `null` where an average has nothing to be taken from. */
+/** Returns the measure of several summaries as one, or `null` if it is an average of no requests. */
 export const combined = (measure: Measure, summaries: ReadonlyArray<Summary>): number | null => {
   const sum = summaries.reduce((total, one) => total + measure.of(one) * (measure.adds ? 1 : one.request_count), 0)
   if (measure.adds) return sum
@@ -24,7 +24,7 @@ export const combined = (measure: Measure, summaries: ReadonlyArray<Summary>): n
   return requests === 0 ? null : sum / requests
 }
 
-/** Of the buckets of one time. An average without requests is not zero, but nothing. */
+/** Returns the measure of the buckets of one time. */
 export const valueOf = (measure: Measure, buckets: ReadonlyArray<Bucket>): number | null =>
   combined(
     measure,

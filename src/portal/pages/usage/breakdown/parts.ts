@@ -4,7 +4,7 @@ import { type Bucket, filled, type Interval } from "../../../shared/usage/bucket
 import { type Group, groups, type SplitName } from "./groups.ts"
 import { type Measure, valueOf } from "./measures.ts"
 
-/** What the series of the chart can be split by, beside the group of the table. */
+/** The fields by which the chart can be split, beside the group of the table. */
 export interface Split {
   readonly name: SplitName
   readonly label: string

@@ -19,7 +19,7 @@ const least = 4
 /** The one that a merged bar shows: what has failed must not be hidden. */
 const order: ReadonlyArray<Outcome> = ["done", "unknown", "handed_over", "cancelled", "running", "retried", "dead"]
 
-/** Whether a merged bar goes on to show the attempt that it showed. A retry is settled by the next attempt of its task. */
+/** Returns true if a merged bar goes on to show the attempt that it showed. The next attempt of a task settles a retry. */
 const isShownStill = (one: Attempt, other: Attempt): boolean =>
   (one.outcome !== "retried" || one.taskId !== other.taskId) &&
   order.indexOf(one.outcome) >= order.indexOf(other.outcome)

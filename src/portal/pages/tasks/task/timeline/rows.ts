@@ -94,7 +94,7 @@ export const wholeOf = (attempts: ReadonlyArray<Attempt>, now: number): Span => 
   return from > to ? { from: now - 1_000, to: now } : { from, to }
 }
 
-/** What is drawn of it: with a margin, so that the first and the last bar do not stand at the edge. */
+/** The drawn span has a margin, so that the first and the last bar do not stand at the edge. */
 export const spanOf = (attempts: ReadonlyArray<Attempt>, now: number): Span => {
   const { from, to } = wholeOf(attempts, now)
   const margin = Math.max(20, (to - from) * 0.02)
