@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
-import { follow, holdAnswers } from "../HeldAnswers.ts"
+import { follow } from "../Following.ts"
+import { holdAnswers } from "../HeldAnswers.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 
 const hostile = `<img src=x onerror="document.title='owned'">\u202e`

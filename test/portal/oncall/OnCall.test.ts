@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
 import { eventuallyTrue } from "../EventuallyTrue.ts"
-import { follow, holdAnswers } from "../HeldAnswers.ts"
+import { follow } from "../Following.ts"
+import { holdAnswers } from "../HeldAnswers.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 import { hostile, refused } from "./ShopTasks.ts"
 

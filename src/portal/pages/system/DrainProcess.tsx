@@ -2,8 +2,8 @@ import { Button } from "@mantine/core"
 import { useState } from "react"
 import { useApiWrite } from "../../api/queries.ts"
 import { useTell } from "../../shared/change/useTell.tsx"
+import { ReasonDialog } from "../../shared/dialogs/ReasonDialog.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
-import { ReasonDialog } from "../../shared/tasks/ReasonDialog.tsx"
 import { type System, systemPath } from "./system.ts"
 
 interface Props {

@@ -4,7 +4,7 @@ import { ApiError } from "../../../api/ApiError.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
 import { failureOf } from "../../../shared/change/failure.ts"
 import { useTell } from "../../../shared/change/useTell.tsx"
-import { type OperationReason, ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
+import { type OperationReason, ReasonDialog } from "../../../shared/dialogs/ReasonDialog.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 
 interface Props {

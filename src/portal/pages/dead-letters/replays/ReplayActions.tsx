@@ -6,7 +6,7 @@ import { useAllowed } from "../../../api/session.ts"
 import type { ReplayJob, ReplayJobDetail } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
-import { ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
+import { ReasonDialog } from "../../../shared/dialogs/ReasonDialog.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 
 /** Pauses, continues and stops a replay. What is published already cannot be taken back. */

@@ -3,7 +3,7 @@ import { useState } from "react"
 import { ApiError } from "../../../api/ApiError.ts"
 import type { Cancellation, Task } from "../../../api/TaskTypes.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
-import { type OperationReason, ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
+import { type OperationReason, ReasonDialog } from "../../../shared/dialogs/ReasonDialog.tsx"
 import { BulkResults, type Result } from "./BulkResults.tsx"
 import { inTurn } from "./inTurn.ts"
 

@@ -2,9 +2,9 @@ import { Button, Modal, Stack } from "@mantine/core"
 import { useTasksApi, useTasksWrite } from "../../../api/queries.ts"
 import type { Cancellation, CancelRequest } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { ReasonDialog } from "../../../shared/dialogs/ReasonDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
-import { ReasonDialog } from "../../../shared/tasks/ReasonDialog.tsx"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 
 interface Props {

@@ -2,7 +2,7 @@ import { TextInput } from "@mantine/core"
 import { type ReactNode, useState } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
 import { useSession } from "../../api/session.ts"
-import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
+import { ChangeDialog } from "./ChangeDialog.tsx"
 
 /** What the API of tasks wants to know of an operation. */
 export interface OperationReason {
