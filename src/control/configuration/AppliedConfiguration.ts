@@ -4,7 +4,7 @@ import { type AppliedConfiguration, maxChangesSince } from "../api/Configuration
 import { auditActions } from "../audit/Audit.ts"
 import { Count, computedRows } from "../store/Rows.ts"
 
-/** Their events change something that a document has. Those of an apply itself are before its own event. */
+/** The events of these actions change something that a document has. Those of an apply come before its own event. */
 const configuring: ReadonlyArray<string> = [
   "keys:create",
   "keys:update",
