@@ -79,14 +79,15 @@ describePortal("Keys", (portal) => {
     await page.getByRole("button", { name: "Edit its own" }).click()
     const form = page.getByRole("dialog")
     const overrides = form.getByLabel("guardrail_config_overrides")
-    await overrides.fill('{"pii":{"mode":"mask"}}')
-    await overrides.fill('{"pii":')
+    await overrides.fill('{"pii-redact":{"restore_output":false}}')
+    await overrides.fill('{"pii-redact":')
     await form.getByRole("button", { name: "See the difference" }).click()
     assert.isTrue(await overrides.evaluate((one) => one.matches(":invalid")))
     await overrides.waitFor()
-    await overrides.fill('{"pii":{}}')
+    await overrides.fill('{"pii-redact":{}}')
     await form.getByRole("button", { name: "See the difference" }).click()
     await overrides.waitFor({ state: "hidden" })
+    await page.getByRole("dialog").getByRole("status").waitFor()
   })
 
   it("say how old they are while nothing tells of changes", async () => {
