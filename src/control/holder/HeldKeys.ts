@@ -23,6 +23,7 @@ import { KeyHolder, Operator } from "../api/schema/Security.ts"
 import type { TimeseriesBucket, UsageTotal } from "../api/usage/UsageApi.ts"
 import { Keys } from "../keys/Keys.ts"
 import { LimitStates } from "../limits/LimitStates.ts"
+import { limitOfCheck } from "../policies/LimitSentences.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { sentenceOf } from "../policies/RefusalSentences.ts"
 import { StoredDenial } from "../policies/StoredDenial.ts"
@@ -172,15 +173,11 @@ const make = Effect.gen(function* () {
     const denials = failed.length === 0 ? [] : yield* toStoreFailures(denialsOf(keyId, failed))
     const denialOf = new Map(denials.map(({ denial, id }) => [id, denial]))
     return {
-      rows: page.rows.map((event) => ({
-        ...event,
-        refusal: sentenceOf({
-          statusCode: event.status_code,
-          errorCode: event.error_code,
-          check: denialOf.get(event.id)?.check ?? null,
-          amounts: denialOf.get(event.id)?.amounts
-        })
-      })),
+      rows: page.rows.map((event) => {
+        const { amounts, check = null } = denialOf.get(event.id) ?? {}
+        const refusal = sentenceOf({ statusCode: event.status_code, errorCode: event.error_code, check, amounts })
+        return { ...event, refusal, meter: ownLimitOf(check) }
+      }),
       next_cursor: page.next_cursor
     }
   })
@@ -204,6 +201,11 @@ const make = Effect.gen(function* () {
     })
   })
 })
+
+const ownLimitOf = (check: string | null) => {
+  const limit = check === null ? undefined : limitOfCheck(check)
+  return limit === undefined || limit.isShared ? null : limit.field
+}
 
 /** Usage queries are bounded by caller, which is an operator token or a key. */
 const asCaller = (keyId: string) =>

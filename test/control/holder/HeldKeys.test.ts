@@ -105,6 +105,7 @@ Metered.suite("The holder's view", (it) => {
 
       const first = yield* ok("GET", `${me}/requests?limit=1`, as(mine))
       assert.deepInclude(rowsOf(first)[0], { status: "failure", error_code: "rate_limit_exceeded" })
+      assert.strictEqual(at(rowsOf(first)[0], "meter"), "max_requests_per_day")
       assert.deepStrictEqual(at(rowsOf(first)[0], "refusal"), {
         sentence: "This key's requests of this day (2) were used up.",
         what_to_do: "Wait for 00:00 UTC, or ask whoever gave you the key for a higher limit."

@@ -50,6 +50,11 @@ describePortal("The pages of a holder", (portal) => {
       .getByRole("dialog")
       .getByText(/^This key's requests of this day \(\d+\) were used up\.$/)
       .waitFor()
+    await page.getByRole("dialog").getByRole("button", { name: "Ask for a raise" }).click()
+    assert.strictEqual(
+      await page.getByRole("combobox", { name: "Which limit is too low?" }).inputValue(),
+      "Requests today"
+    )
   })
 
   it("ask for a raise, and show the answer", async () => {

@@ -102,7 +102,13 @@ export const HeldRequest = UsageEvent.mapFields(
     "session_id",
     "client"
   ])
-).pipe(Schema.fieldsAssign({ refusal: Schema.NullOr(Refusal) }))
+).pipe(
+  Schema.fieldsAssign({
+    refusal: Schema.NullOr(Refusal),
+    /** The limit that had too little left for the request: the one to ask more of. `null` also if several keys share it. */
+    meter: Schema.NullOr(LimitState.fields.meter)
+  })
+)
 export type HeldRequest = typeof HeldRequest.Type
 
 export const HeldUsageQuery = Schema.Struct({

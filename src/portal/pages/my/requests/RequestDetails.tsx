@@ -15,7 +15,7 @@ const mayBeRaised = new Set([402, 403, 429])
 
 /** One request: what became of it, why, and what to do. */
 export const RequestDetails = ({ request }: { readonly request: OwnRequest }) => {
-  const { refusal, status, status_code } = request
+  const { meter, refusal, status, status_code } = request
   return (
     <div className={styles.details}>
       <div>
@@ -29,7 +29,7 @@ export const RequestDetails = ({ request }: { readonly request: OwnRequest }) =>
           <p>
             <PlainWords text={refusal.what_to_do} />
           </p>
-          {mayBeRaised.has(status_code) && <RaiseButton />}
+          {mayBeRaised.has(status_code) && <RaiseButton meter={meter ?? undefined} />}
         </section>
       )}
       <Facts
