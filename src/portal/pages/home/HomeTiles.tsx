@@ -48,11 +48,11 @@ export const HomeTiles = ({ queues, spend }: Props) => {
       <Tile
         label="Our overhead"
         query={overhead}
-        value={timeText(quantiles?.gateway_ms?.p50) ?? "–"}
+        value={timeText(quantiles?.gateway_ms?.p50)}
         detail={
-          quantiles === undefined
-            ? "no request in this hour"
-            : `p95 ${timeText(quantiles.gateway_ms?.p95) ?? "–"}; with the upstream ${timeText(quantiles.latency_ms?.p50) ?? "–"}, p95 ${timeText(quantiles.latency_ms?.p95) ?? "–"}`
+          overhead.data !== undefined && quantiles === undefined
+            ? "no request succeeded in this hour"
+            : `p95 ${timeText(quantiles?.gateway_ms?.p95)}; with the upstream ${timeText(quantiles?.latency_ms?.p50)}, p95 ${timeText(quantiles?.latency_ms?.p95)}`
         }
       />
       <Tile
@@ -84,4 +84,5 @@ export const HomeTiles = ({ queues, spend }: Props) => {
 const rateText = (rate: number): string =>
   rate > 0 && rate < 0.01 ? "< 0.01" : decimalText(rate, rate < 1 ? 2 : rate < 100 ? 1 : 0)
 
-const timeText = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : durationText(ms))
+// what is not known is about as wide as what will be: no line is added once it is there
+const timeText = (ms: number | undefined): string => (ms === undefined ? "–" : durationText(ms))

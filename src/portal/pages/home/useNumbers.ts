@@ -37,12 +37,12 @@ export const useLastHour = () => {
   }, [found, until])
 }
 
-/** How long the gateway itself takes, and the whole request. */
+/** How long the gateway itself takes, and the whole request: of those that succeeded, as others may not reach an upstream. */
 export const useOverhead = () => {
   const now = useNow(minuteMs)
   const from = Math.floor(now / hourMs) * hourMs - hourMs
   const found = useApi(seriesPath, {
-    query: { interval: "hour", from: new Date(from).toISOString(), quantiles: "p50,p95" }
+    query: { interval: "hour", from: new Date(from).toISOString(), status: "success", quantiles: "p50,p95" }
   })
   const latest = (found.data ?? []).toReversed().find(({ quantiles }) => quantiles?.gateway_ms != null)
   return { query: found, quantiles: latest?.quantiles }

@@ -13,6 +13,8 @@ interface Props {
   readonly actions?: ReactNode
   /** Without one, the panel has what it shows. */
   readonly query?: PartQuery
+  /** Its content is not the last one yet. */
+  readonly isBusy?: boolean
   /** Of the content, in pixels: what is loading takes the place that it will have. */
   readonly height?: number
   /** Shown instead of the content. One sentence, and what to do. */
@@ -26,14 +28,28 @@ interface Props {
  * A part of a page with a life of its own: it loads, is empty, fails and grows old by itself, while the other parts go
  * on. After a failure it keeps what it had.
  */
-export const Panel = ({ actions, children, empty, flush = false, height = 120, note, query, title }: Props) => {
+export const Panel = ({
+  actions,
+  children,
+  empty,
+  flush = false,
+  height = 120,
+  isBusy = false,
+  note,
+  query,
+  title
+}: Props) => {
   const id = useId()
   const isLoading = query?.isPending === true
   const hasNothing = isLoading || (query?.error != null && query.data === undefined)
   const failure = query?.error && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
   const content = isLoading ? <Skeleton height={height} /> : hasNothing ? failure : (empty ?? children)
   return (
-    <section className={styles.panel} aria-labelledby={title === undefined ? undefined : id} aria-busy={isLoading}>
+    <section
+      className={styles.panel}
+      aria-labelledby={title === undefined ? undefined : id}
+      aria-busy={isLoading || isBusy}
+    >
       {title !== undefined && (
         <header className={styles.header}>
           <h2 id={id}>{title}</h2>

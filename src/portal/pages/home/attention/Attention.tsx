@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { useSettled } from "../../../shared/page/useSettled.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Attention.module.css"
 import type { Finding } from "./findings.ts"
@@ -18,16 +19,20 @@ const fewest = 8
 
 /** What needs a person, the worst first. */
 export const Attention = () => {
-  const { failed, findings, isPending, partial, retry } = useFindings()
+  const found = useFindings()
+  const { failed, findings, isPending, partial, retry } = found
+  // the list does not grow by each answer, because what is below it would move each time
+  const isSettled = useSettled([found])
   const [isWhole, setWhole] = useState(false)
   const shown = isWhole ? findings : findings.slice(0, fewest)
   return (
     <Panel
       title="Needs attention"
       note={isPending ? "looking …" : findings.length === 0 ? undefined : `${findings.length}`}
+      isBusy={!isSettled}
       flush
     >
-      {isPending && findings.length === 0 ? (
+      {!isSettled || (isPending && findings.length === 0) ? (
         <Skeleton height={200} />
       ) : findings.length === 0 ? (
         <p className={styles.note}>Nothing needs you: no budget ends early, no key expires, and nothing fails.</p>
