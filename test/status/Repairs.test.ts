@@ -3,7 +3,7 @@ import { Effect, Layer, Logger, Option, Redacted, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { DeadLetterRecord } from "../../src/messaging/failure/DeadLetter.ts"
 import type { Broker } from "../../src/services/Broker.ts"
-import { Redis } from "../../src/services/Redis.ts"
+import { Redis, RedisError } from "../../src/services/Redis.ts"
 import * as ArchiveSweeper from "../../src/status/dead-letters/ArchiveSweeper.ts"
 import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
 import * as RedisDLQStore from "../../src/status/dead-letters/RedisDLQStore.ts"
@@ -152,6 +152,45 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       assert.strictEqual((yield* post(`/dlq/messages/${letter}/replay`)).status, 200)
       yield* eventually(get(`/dlq/messages/${letter}`), ({ body }) => body.replay_outcome.outcome === "handled")
       assert.deepStrictEqual(handled, ["t1"])
+    })
+  )
+
+  live("many are archived by ids or a filter, and come back; one that cannot be does not hold up the others", () =>
+    Effect.gen(function* () {
+      const { fail, get, post, store } = yield* world
+      const archive = "/dlq/messages/archive"
+      const letters = yield* Effect.forEach(["t1", "t2", "t3"], (task) => fail(task))
+      const [first = "", second = "", third = ""] = letters
+      const claim = { dlqId: first, token: "another", force: false }
+      assert.strictEqual((yield* store.claim(claim))._tag, "Claimed")
+      const { body, status } = yield* post(archive, { ids: [first, second, second, "absent"], reason: "test orders" })
+      assert.deepStrictEqual([status, body.changed, body.ids, body.truncated], [200, 1, [second], false])
+      assert.deepStrictEqual(
+        body.refused.map(({ dlq_id }: { readonly dlq_id: string }) => dlq_id),
+        [first, "absent"]
+      )
+      assert.match(body.refused[0].detail, /in progress/)
+      yield* store.settle(claim, { _tag: "released" })
+      const { reason } = (yield* get(`/dlq/messages/${first}`)).body
+      const rest = yield* post(archive, { filter: { reason }, reason: "all of them", by: "ada" })
+      assert.sameMembers(rest.body.ids, [first, third])
+      assert.deepStrictEqual((yield* get("/dlq/messages")).body.items, [])
+      const back = yield* post("/dlq/messages/unarchive", { ids: [...letters, "absent"] })
+      assert.deepStrictEqual([back.body.changed, back.body.refused.length], [3, 1])
+      assert.lengthOf((yield* get("/dlq/messages")).body.items, 3)
+      for (const [wrong, field] of [
+        [{ ids: letters }, "reason"],
+        [{ reason: "x" }, "ids"],
+        [{ ids: letters, reason: "x", force: true }, "force"],
+        [{ filter: {}, reason: "x" }, "filter"],
+        [{ filter: { state: "archived" }, reason: "x" }, "filter.state"],
+        [[], ""]
+      ] as const) {
+        const refused = yield* post(archive, wrong)
+        assert.deepStrictEqual([refused.status, refused.body.detail[0].loc], [422, ["body", field]])
+      }
+      const unknown = yield* post("/dlq/messages/unarchive", { ids: letters, reason: "x" })
+      assert.deepStrictEqual([unknown.status, unknown.body.detail[0].loc], [422, ["body", "reason"]])
     })
   )
 
@@ -349,6 +388,8 @@ describe("repairs of dead letters", () => {
         "/dlq/messages/id-1/edits": { payload: {} },
         "/dlq/messages/id-1/archive": { reason: "x" },
         "/dlq/messages/id-1/unarchive": undefined,
+        "/dlq/messages/archive": { ids: ["id-1"], reason: "x" },
+        "/dlq/messages/unarchive": { ids: ["id-1"] },
         "/dlq/messages/id-1/replay": undefined,
         "/dlq/replays": { ids: ["id-1"], plan: {} },
         "/dlq/replays/x/pause": { reason: "x" },
@@ -367,10 +408,39 @@ describe("repairs of dead letters", () => {
         ["GET", "/dlq/messages/id-1/edits"],
         ["PATCH", "/dlq/messages/id-1/archive"],
         ["DELETE", "/dlq/messages/id-1/unarchive"],
+        ["GET", "/dlq/messages/archive"],
         ["PUT", "/dlq/replays/x/pause"]
       ] as const) {
         assert.strictEqual((yield* call(method, path, undefined, headers)).status, 405, path)
       }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Layer.provideMerge(ArchiveSweeper.layer(), stores()).pipe(Layer.provideMerge(inMemory)))
+    )
+  )
+
+  it.live("say what was archived before Redis failed, and the same request goes on with the rest", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const ids = Array.from({ length: 130 }, (_, n) => `id-${n}`)
+      for (const n of ids.keys()) yield* store.record(deadLetter(n))
+      let isAway = true
+      const failing = DeadLetterStore.of({
+        ...store,
+        archive: (id, why) =>
+          isAway && id === "id-100"
+            ? Effect.fail(new RedisError({ operation: "command", retryable: true, cause: new Error("the test") }))
+            : store.archive(id, why)
+      })
+      const { post } = yield* start({}, { worker: null }).pipe(Effect.provideService(DeadLetterStore, failing))
+      const { body, status } = yield* post("/dlq/messages/archive", { ids, reason: "x" })
+      assert.deepStrictEqual([status, body.changed, body.refused], [200, 127, []])
+      assert.match(body.problem, /unavailable.*again/)
+      const nothing = yield* post("/dlq/messages/archive", { ids: ["id-100"], reason: "x" })
+      assert.strictEqual(nothing.status, 503)
+      isAway = false
+      const rest = yield* post("/dlq/messages/archive", { ids, reason: "x" })
+      assert.deepStrictEqual([rest.body.changed, rest.body.refused.length, rest.body.problem], [3, 127, null])
     }).pipe(
       Effect.scoped,
       Effect.provide(Layer.provideMerge(ArchiveSweeper.layer(), stores()).pipe(Layer.provideMerge(inMemory)))

@@ -7,8 +7,14 @@ import type { ExecutionView as ServerView } from "../../graph/ExecutionView.ts"
 import type { Explanation } from "../../graph/Explain.ts"
 import type { CancelRequest, WorkerReport } from "../../messaging/control/ControlRecords.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
-import type { DeadLetterGroup, DeadLetterSummary, IndexedQueue } from "../../status/dead-letters/DeadLetterStore.ts"
+import type {
+  DeadLetterGroup,
+  DeadLetterSummary,
+  IndexedQueue,
+  RepairedMany
+} from "../../status/dead-letters/DeadLetterStore.ts"
 import type * as Diagnosis from "../../status/dead-letters/Diagnosis.ts"
+import type { Selection } from "../../status/dead-letters/Selection.ts"
 import type { BrokerState, QueueView } from "../../status/queues/QueueBoard.ts"
 import type { TopologyView } from "../../status/queues/TopologyMap.ts"
 import type { Problem, ReplayJob } from "../../status/replay/ReplayJob.ts"
@@ -25,6 +31,7 @@ export type {
   Explanation,
   Problem,
   QueueView,
+  RepairedMany,
   ReplayJob,
   ReplayPlan,
   ReplayStep,
@@ -37,6 +44,8 @@ export type GraphNode = ExecutionGraph["nodes"][number]
 export type GraphEdge = ExecutionGraph["edges"][number]
 export type Verdict = Explanation["verdict"]
 export type QueueState = QueueView["state"]
+/** Letters by their ids, or all that match when the request arrives. */
+export type LetterSelection = Selection
 export type LetterState = DeadLetterRecord["state"]
 
 export interface Queues {

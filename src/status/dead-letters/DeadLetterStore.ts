@@ -132,6 +132,15 @@ export type RepairRefused =
 
 export type RepairResult = { readonly _tag: "Done" } | RepairRefused
 
+/** What became of many records. */
+export interface RepairedMany {
+  readonly changed: number
+  readonly ids: ReadonlyArray<string>
+  readonly refused: ReadonlyArray<{ readonly dlq_id: string; readonly detail: string }>
+  /** Why it has stopped before the end, or `null`. */
+  readonly problem: string | null
+}
+
 /**
  * The outcome of a replay.
  * - `released`, `reverted`: nothing was published. The record keeps its earlier state.

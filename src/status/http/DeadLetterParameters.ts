@@ -3,10 +3,11 @@ import { isJsonObject } from "../../messaging/envelope/Envelope.ts"
 import { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import { DeadLetterFilter, type PageOptions } from "../dead-letters/DeadLetterStore.ts"
+import type { Selection } from "../dead-letters/Selection.ts"
 import type { Edit } from "../replay/LetterEdit.ts"
-import type { Selection } from "../replay/ReplayJobs.ts"
 import * as ReplayPlan from "../replay/ReplayPlan.ts"
 import type { InvalidParameter } from "./ErrorBody.ts"
+import * as OperationBody from "./OperationBody.ts"
 
 type Decoded<A> = Result.Result<A, ReadonlyArray<InvalidParameter>>
 
@@ -79,14 +80,43 @@ export const replayRequest = (
   }
   const { filter, force = false, ids, plan } = body
   if (typeof force !== "boolean") return invalid("body", "force", "must be true or false")
-  if ((ids === undefined) === (filter === undefined))
-    return invalid("body", "ids", "must be given, unless filter is given: a request has exactly one of them")
-  const selection: Decoded<Selection> =
-    ids !== undefined
-      ? Result.map(idsOf(ids, maxIds), (ids) => ({ ids }))
-      : Result.map(filterOf(filter, force, aliases), (filter) => ({ filter }))
+  const selection = selectionOf({ ids, filter }, maxIds, force, aliases)
   if (plan === undefined) return Result.map(selection, (selection) => ({ selection, force }))
   return Result.flatMap(selection, (selection) => Result.map(planOf(plan, now), (plan) => ({ selection, force, plan })))
+}
+
+/** Reads the body of a request that archives many records. A filter without `state` selects records that were not replayed. */
+export const archiveRequest = (
+  body: unknown,
+  maxIds: number,
+  aliases: ContractAliasConfig
+): Decoded<{ readonly selection: Selection; readonly why: OperationBody.OperationReason }> => {
+  if (!isObject(body)) return invalid("body", "", "must be a JSON object with ids or filter, and with a reason")
+  const { filter, ids } = body
+  return Result.flatMap(OperationBody.of(body, ["ids", "filter"]), (why) =>
+    Result.map(selectionOf({ ids, filter }, maxIds, true, aliases), (selection) => ({ selection, why }))
+  )
+}
+
+/** Reads the body of a request that takes many records out of the archive. */
+export const unarchiveRequest = (body: unknown, maxIds: number): Decoded<ReadonlyArray<string>> => {
+  if (!isObject(body)) return invalid("body", "", "must be a JSON object with ids")
+  const unknown = Object.keys(body).filter((name) => name !== "ids")
+  if (unknown.length > 0) return Result.fail(unknown.map((name) => problem("body", name, "is unknown: use ids")))
+  return idsOf(body["ids"], maxIds)
+}
+
+const selectionOf = (
+  { filter, ids }: { readonly filter: unknown; readonly ids: unknown },
+  maxIds: number,
+  force: boolean,
+  aliases: ContractAliasConfig
+): Decoded<Selection> => {
+  if ((ids === undefined) === (filter === undefined))
+    return invalid("body", "ids", "must be given, unless filter is given: a request has exactly one of them")
+  return ids !== undefined
+    ? Result.map(idsOf(ids, maxIds), (ids) => ({ ids }))
+    : Result.map(filterOf(filter, force, aliases), (filter) => ({ filter }))
 }
 
 /** Reads a plan. Every member has a default. `steps` may end with `"rest"`, which is the last step in any case. */
@@ -182,7 +212,13 @@ const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig):
       return [problem("body", name, `is unknown: use ${Object.keys(DeadLetterFilter.fields).join(", ")}`)]
     }
     if (field === "state" && (value === "archived" || value === "replaced")) {
-      return [problem("body", name, "must be dead_lettered, replay_unknown or replayed: no others can be replayed")]
+      return [
+        problem(
+          "body",
+          name,
+          "must be dead_lettered, replay_unknown or replayed: no others can be replayed or archived"
+        )
+      ]
     }
     if (field === "state") {
       const notOpen = value !== "dead_lettered" && !force

@@ -107,6 +107,8 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       if (Option.isSome(sweeper)) {
         yield* add("POST", `${messages}/:dlq_id/archive`, RepairHandlers.archive(sweeper.value))
         yield* add("POST", `${messages}/:dlq_id/unarchive`, RepairHandlers.unarchive)
+        yield* add("POST", `${messages}/archive`, RepairHandlers.archiveMany(sweeper.value, aliases, bodyRoom))
+        yield* add("POST", `${messages}/unarchive`, RepairHandlers.unarchiveMany(bodyRoom))
       }
       yield* add("GET", options.groupsPath ?? "/dlq/groups", groups)
       if (Option.isSome(replayJobs)) {

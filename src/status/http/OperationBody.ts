@@ -1,4 +1,4 @@
-import { ByteSize, Effect } from "effect"
+import { ByteSize, Effect, Result } from "effect"
 import { HttpServerRequest } from "effect/http"
 import type { InvalidParameter } from "./ErrorBody.ts"
 
@@ -36,12 +36,22 @@ export const read: Effect.Effect<OperationReason, Unreadable | Invalid, HttpServ
         })
       )
     )
-    const given = parse(body)
-    const problems = problemsOf(given)
-    if (problems.length > 0) return yield* Effect.fail<Invalid>({ _tag: "Invalid", parameters: problems })
-    const { by, reason } = given ?? {}
-    return { reason: String(reason).trim(), by: typeof by === "string" ? by.trim() : null }
+    return yield* Effect.mapError(
+      Effect.fromResult(of(parse(body))),
+      (parameters): Invalid => ({ _tag: "Invalid", parameters })
+    )
   })
+
+/** Reads the reason out of a body that has other members, too. */
+export const of = (
+  given: Readonly<Record<string, unknown>> | undefined,
+  otherNames: ReadonlyArray<string> = []
+): Result.Result<OperationReason, ReadonlyArray<InvalidParameter>> => {
+  const problems = problemsOf(given, otherNames)
+  if (problems.length > 0) return Result.fail(problems)
+  const { by, reason } = given ?? {}
+  return Result.succeed({ reason: String(reason).trim(), by: typeof by === "string" ? by.trim() : null })
+}
 
 const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
   try {
@@ -52,11 +62,16 @@ const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
   }
 }
 
-const problemsOf = (given: Readonly<Record<string, unknown>> | undefined): ReadonlyArray<InvalidParameter> => {
+const problemsOf = (
+  given: Readonly<Record<string, unknown>> | undefined,
+  otherNames: ReadonlyArray<string>
+): ReadonlyArray<InvalidParameter> => {
   if (given === undefined) return [problem("", 'must be a JSON object such as {"reason": "database maintenance"}')]
   const { by, reason, ...others } = given
   return [
-    ...Object.keys(others).map((name) => problem(name, "is unknown: use reason and by")),
+    ...Object.keys(others)
+      .filter((name) => !otherNames.includes(name))
+      .map((name) => problem(name, `is unknown: use ${[...otherNames, "reason and by"].join(", ")}`)),
     ...(isText(reason, maxReason) ? [] : [problem("reason", `must be a text of 1 to ${maxReason} characters`)]),
     ...(by === undefined || by === null || isText(by, maxBy)
       ? []

@@ -1,16 +1,6 @@
 import { Schema } from "effect"
-import { DeadLetterFilter } from "../dead-letters/DeadLetterStore.ts"
+import type { Selection } from "../dead-letters/Selection.ts"
 import { planOf, ReplayPlan, ReplayStep, stepsOf } from "./ReplayPlan.ts"
-
-/**
- * The records to replay: a list of ids, or the records that match a filter when the job is created. The job skips a
- * record of a filter if its state has changed meanwhile.
- */
-export const Selection = Schema.Union([
-  Schema.Struct({ ids: Schema.Array(Schema.String) }),
-  Schema.Struct({ filter: DeadLetterFilter })
-])
-export type Selection = typeof Selection.Type
 
 /** A record that was not replayed, or whose outcome is unknown. */
 export const Problem = Schema.Struct({

@@ -9,7 +9,8 @@ import { Redis, type RedisError } from "../../services/Redis.ts"
 import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
 import { DeadLetterFilter, DeadLetterStore, UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
 import { baseOf } from "../dead-letters/RedisDLQStore.ts"
-import { fieldsOf, jobOf, Problem, ReplayJob, Selection } from "./ReplayJob.ts"
+import { idsOf, Selection, stateOf } from "../dead-letters/Selection.ts"
+import { fieldsOf, jobOf, Problem, ReplayJob } from "./ReplayJob.ts"
 import * as Scripts from "./ReplayJobScripts.ts"
 import * as ReplayPlan from "./ReplayPlan.ts"
 import * as PlanScripts from "./ReplayPlanScripts.ts"
@@ -128,7 +129,6 @@ export class ReplayJobs extends Context.Service<
 
 const idempotencyKeySeconds = 86_400
 const maxProblems = 1_000
-const idsPerPage = 1_000
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const redis = yield* Redis
@@ -147,30 +147,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const idsIn = (list: "running" | "staged" | "timed") =>
     Effect.map(redis.command("ZRANGEBYSCORE", `${base}replays:${list}`, "-inf", "+inf", "LIMIT", 0, maxRunning), texts)
 
-  /** Reads the ids of all records that match now. Records that are indexed later do not appear on later pages. */
-  const selectIds = Effect.fnUntraced(function* (selection: Selection) {
-    if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
-    const filter = { ...selection.filter, state: stateOf(selection.filter) }
-    const unclaimed = filter.state === "replay_unknown"
-    const ids: Array<string> = []
-    let cursor: string | null | undefined
-    while (cursor !== null && ids.length <= maxIds) {
-      const limit = Math.min(idsPerPage, maxIds + 1 - ids.length)
-      const page = yield* Effect.catchTag(
-        store.list(filter, { limit, excludeClaimed: unclaimed, ...(cursor !== undefined && { cursor }) }),
-        "UnknownCursor",
-        Effect.die
-      )
-      ids.push(...page.items.map(({ dlq_id }) => dlq_id))
-      cursor = page.next_cursor
-    }
-    return { ids: ids.slice(0, maxIds), truncated: ids.length > maxIds }
-  })
-
   return ReplayJobs.of({
     maxIds,
     create: Effect.fn("ReplayJobs.create")(function* ({ force, idempotencyKey, plan, selection }) {
-      const { ids, truncated } = yield* selectIds(selection)
+      const { ids, truncated } = yield* Effect.provideService(idsOf(selection, maxIds), DeadLetterStore, store)
       const at = yield* now
       const total = ids.length
       const fields = Object.entries({
@@ -295,8 +275,6 @@ const isJobId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]
 /** A batch takes at most half a second, so that a pause and the rule to stop take effect soon. */
 const batchOf = (count: number, rate: number | undefined): number =>
   rate === undefined ? count : Math.max(1, Math.min(count, Math.floor(rate / 2)))
-
-const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
 
 const decodeFilter = Schema.decodeSync(Schema.fromJsonString(DeadLetterFilter))
 

@@ -44,7 +44,7 @@ describePortal(
       await page.getByRole("button", { name: "Edit", exact: true }).waitFor()
     })
 
-    it("see why not all letters were archived, and take back those that were", async () => {
+    it("see why not all letters were archived, and why they could not be taken back", async () => {
       await allAreDead(portal)
       const [first, second] = (await lettersOf(portal)).filter(
         ({ state, task_id }) => state === "dead_lettered" && task_id.startsWith("refused-")
@@ -59,16 +59,34 @@ describePortal(
           .filter({ hasText: letter?.task_id ?? "" })
           .getByRole("checkbox")
           .click()
-      await answer(new RegExp(`${second?.dlq_id}/archive$`), { status: 503, message: "Redis is away." })
+      await answer("/tasks/dlq/messages/archive", {
+        body: { changed: 1, ids: [first?.dlq_id], refused: [], problem: "Redis is away.", truncated: false }
+      })
       await page.getByRole("button", { name: "Archive", exact: true }).click()
       const dialog = page.getByRole("dialog", { name: /^Archive/ })
       await dialog.getByLabel(/^Reason/).fill("test orders")
       await page.keyboard.press("Enter")
       await dialog.getByText("Redis is away.").waitFor()
-      await page.getByText("1 of 2 letters are archived.").waitFor()
       await page.getByRole("button", { name: "Undo" }).click()
-      await page.getByText("1 letter is open again.").waitFor()
-      await eventuallyTrue(async () => (await lettersOf(portal)).some(({ dlq_id }) => dlq_id === first?.dlq_id))
+      await page.getByText(/1 of 1 letter could not be taken back\..* is not archived/).waitFor()
+    })
+
+    it("archive all letters of a group, and take them back", async () => {
+      await allAreDead(portal)
+      const open = async () => (await lettersOf(portal)).filter(({ state }) => state === "dead_lettered").length
+      const before = await open()
+      const { page } = await portal.open("/dead-letters")
+      await page.getByRole("link", { name: "PermanentFailure" }).click()
+      await page.getByRole("button", { name: "Archive all" }).click()
+      const dialog = page.getByRole("dialog", { name: "Archive all that match" })
+      await dialog.getByText(`${before} letters of`).waitFor()
+      await dialog.getByLabel(/^Reason/).fill("test orders")
+      await page.keyboard.press("Enter")
+      await page.getByText(`${before} letters are archived.`).waitFor()
+      await page.getByText("No letter of this group is open any more.").waitFor()
+      await page.getByRole("button", { name: "Undo" }).click()
+      await page.getByText(`${before} letters are open again.`).waitFor()
+      assert.strictEqual(await open(), before)
     })
 
     it("pause a queue for a reason, see it among the alarms, and resume it", async () => {

@@ -89,7 +89,7 @@ const UnknownLetter = ({ letter }: { readonly letter: DeadLetterSummary }) => {
         <ReplayDialog dlqId={dlq_id} queue={source_queue_name} of={task_id ?? dlq_id} force onClose={close} />
       )}
       {asked === "archive" && (
-        <ArchiveDialog ids={[dlq_id]} onClose={close} onDone={close}>
+        <ArchiveDialog selection={{ ids: [dlq_id] }} onClose={close} onDone={close}>
           <p>Say how you know that it ran, such as the status that came after the replay.</p>
         </ArchiveDialog>
       )}

@@ -3,18 +3,13 @@ import { useNavigate } from "@tanstack/react-router"
 import { type ReactNode, useState } from "react"
 import { useUtc } from "../../address/useUtc.ts"
 import { useTasksApi, useTasksWrite } from "../../api/queries.ts"
-import type { ReplayJob, ReplayPage } from "../../api/TaskTypes.ts"
+import type { LetterSelection, ReplayJob, ReplayPage } from "../../api/TaskTypes.ts"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
 import { randomKey } from "./randomKey.ts"
 import { type PlanTexts, planBody } from "./replayPlan.ts"
 
-/** Which records: as the API takes them. */
-export type ReplaySelection =
-  | { readonly ids: ReadonlyArray<string> }
-  | { readonly filter: Readonly<Record<string, string | null>> }
-
 interface Props {
-  readonly selection: ReplaySelection
+  readonly selection: LetterSelection
   /** What is replayed, in words. */
   readonly children: ReactNode
   readonly force?: boolean

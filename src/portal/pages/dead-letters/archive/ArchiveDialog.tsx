@@ -1,14 +1,21 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { ApiError } from "../../../api/ApiError.ts"
-import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
+import type { LetterSelection, RepairedMany } from "../../../api/TaskTypes.ts"
+import { callTasks, tasksPath } from "../../../api/tasks.ts"
 import { failureOf } from "../../../shared/change/failure.ts"
 import { useTell } from "../../../shared/change/useTell.tsx"
 import { type OperationReason, ReasonDialog } from "../../../shared/dialogs/ReasonDialog.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 
+interface Archived extends RepairedMany {
+  /** More letters match than one request takes. */
+  readonly truncated: boolean
+}
+
 interface Props {
-  readonly ids: ReadonlyArray<string>
+  /** Letters by their ids, or all that match when the request arrives. */
+  readonly selection: LetterSelection
   /** Filled in already, such as why a replay is not needed. */
   readonly children?: React.ReactNode
   readonly onClose: () => void
@@ -16,34 +23,43 @@ interface Props {
 }
 
 /** Takes letters out of all lists, for 30 days with a way back. */
-export const ArchiveDialog = ({ children, ids, onClose, onDone }: Props) => {
-  const [archived, setArchived] = useState(0)
+export const ArchiveDialog = ({ children, onClose, onDone, selection }: Props) => {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<ApiError | null>(null)
   const client = useQueryClient()
   const tell = useTell()
-  const run = async (body: OperationReason) => {
+  const run = async (why: OperationReason) => {
     setError(null)
     setBusy(true)
-    const { done, failure, passed } = await archiveAll(ids, body, setArchived)
+    try {
+      const archived = await callTasks<Archived>("POST", "/dlq/messages/archive", { body: { ...selection, ...why } })
+      const { changed, ids } = archived
+      if (changed > 0)
+        tell({
+          done: doneSentence(archived),
+          audit: { type: "tasks" },
+          undo: () => takeBack(ids),
+          undone: `${countedText(changed, "letter is", "letters are")} open again.`
+        })
+      const failure = failureIn(archived)
+      setError(failure)
+      if (failure === null) onDone()
+    } catch (cause) {
+      setError(failureOf(cause))
+    }
     setBusy(false)
     void client.invalidateQueries({ queryKey: [tasksPath] })
-    if (done.length > 0) {
-      tell({
-        done: doneSentence(done.length, ids.length, passed),
-        audit: { type: "tasks" },
-        undo: () => takeBack(done),
-        undone: `${countedText(done.length, "letter is", "letters are")} open again.`
-      })
-    }
-    setError(failure)
-    if (failure === null) onDone()
   }
-  const what = ids.length === 1 ? "the letter" : `${ids.length} letters`
+  const what =
+    "filter" in selection
+      ? "all that match"
+      : selection.ids.length === 1
+        ? "the letter"
+        : `${selection.ids.length} letters`
   return (
     <ReasonDialog
       title={`Archive ${what}`}
-      action={isBusy ? `${archived} archived` : `Archive ${what}`}
+      action={`Archive ${what}`}
       placeholder="a test order"
       isBusy={isBusy}
       error={error}
@@ -59,53 +75,30 @@ export const ArchiveDialog = ({ children, ids, onClose, onDone }: Props) => {
   )
 }
 
-interface Archived {
-  readonly done: ReadonlyArray<string>
-  /** The number of letters that were passed over because they were archived already, or being replayed. */
-  readonly passed: number
-  readonly failure: ApiError | null
+/** Says why it must be tried again: the server has stopped, or has archived nothing. */
+const failureIn = ({ changed, problem, refused }: RepairedMany): ApiError | null => {
+  if (problem !== null) return new ApiError(503, "http_503", problem)
+  if (changed > 0) return null
+  return new ApiError(409, "http_409", refused[0]?.detail ?? "No letter matches any more.")
 }
 
-/** Archives one after the other until a failure. A letter whose state forbids it does not hold up the others. */
-/** Goes on after a letter that cannot be taken back, and then says how many there are. */
 const takeBack = async (ids: ReadonlyArray<string>): Promise<void> => {
-  const failures: Array<ApiError> = []
-  for (const id of ids)
-    await callTasks("POST", taskPath`/dlq/messages/${id}/unarchive`).catch((cause) => failures.push(failureOf(cause)))
-  const [first] = failures
+  const { problem, refused } = await callTasks<RepairedMany>("POST", "/dlq/messages/unarchive", { body: { ids } })
+  const [first] = refused
+  if (problem !== null) throw new ApiError(503, "http_503", problem)
   if (first !== undefined)
     throw new ApiError(
-      first.status,
-      first.code,
-      `${failures.length} of ${countedText(ids.length, "letter")} could not be taken back. ${first.message}`
+      409,
+      "http_409",
+      `${refused.length} of ${countedText(ids.length, "letter")} could not be taken back. ${first.detail}`
     )
 }
 
-const archiveAll = async (
-  ids: ReadonlyArray<string>,
-  body: OperationReason,
-  onProgress: (archived: number) => void
-): Promise<Archived> => {
-  const done: Array<string> = []
-  let refused: ApiError | null = null
-  onProgress(0)
-  for (const id of ids) {
-    try {
-      await callTasks("POST", taskPath`/dlq/messages/${id}/archive`, { body })
-      done.push(id)
-      onProgress(done.length)
-    } catch (cause) {
-      const failure = failureOf(cause)
-      if (failure.status !== 409) return { done, passed: 0, failure }
-      refused = failure
-    }
-  }
-  // with none archived, the refusal is all that there is to say
-  return { done, passed: ids.length - done.length, failure: done.length === 0 ? refused : null }
-}
-
-const doneSentence = (done: number, all: number, passed: number): string => {
+const doneSentence = ({ changed, refused, truncated }: Archived): string => {
+  const all = changed + refused.length
   if (all === 1) return "The letter is archived."
-  const rest = passed === 0 ? "" : ` ${countedText(passed, "was", "were")} archived already, or being replayed.`
-  return `${done === all ? all : `${done} of ${all}`} letters are archived.${rest}`
+  if (truncated) return `${changed} letters are archived, and more match: archive again.`
+  const rest =
+    refused.length === 0 ? "" : ` ${countedText(refused.length, "letter")} could not be: ${refused[0]?.detail}`
+  return `${changed === all ? all : `${changed} of ${all}`} letters are archived.${rest}`
 }

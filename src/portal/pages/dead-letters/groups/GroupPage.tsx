@@ -16,6 +16,7 @@ import { DataTable } from "../../../shared/table/DataTable.tsx"
 import { ReplayPlanDialog } from "../../../shared/tasks/ReplayPlanDialog.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 import { When } from "../../../shared/words/When.tsx"
+import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
 import { LetterBulk } from "../letters/LetterBulk.tsx"
 import { letterColumns } from "../letters/letterColumns.tsx"
 import styles from "./Group.module.css"
@@ -32,7 +33,7 @@ const GroupPage = () => {
   const { text } = useTextSearch()
   const navigate = useNavigate()
   const mayOperate = useAllowed("tasks:operate")
-  const [isPlanning, setPlanning] = useState(false)
+  const [asked, setAsked] = useState<"replay" | "archive">()
   const [selected, setSelected] = useState(nothing)
   useLiveRefresh(topics, [tasksPath])
   const name = { queue_name: text("queue_name") ?? "", reason: text("reason") ?? "" }
@@ -54,6 +55,12 @@ const GroupPage = () => {
     rowsOf
   )
   const { rows } = list
+  const all = { ...name, exception_type: exception, state: "dead_lettered" as const }
+  const number =
+    group === undefined
+      ? `${list.query.hasNextPage ? "More than " : ""}${countedText(rows.length, "letter")}`
+      : countedText(group.count, "letter")
+  const close = () => setAsked(undefined)
   return (
     <>
       <PageHeader
@@ -74,9 +81,14 @@ const GroupPage = () => {
         }
         actions={
           mayOperate && (
-            <Button disabled={rows.length === 0} onClick={() => setPlanning(true)}>
-              Replay in steps
-            </Button>
+            <>
+              <Button variant="default" disabled={rows.length === 0} onClick={() => setAsked("archive")}>
+                Archive all
+              </Button>
+              <Button disabled={rows.length === 0} onClick={() => setAsked("replay")}>
+                Replay in steps
+              </Button>
+            </>
           )
         }
       />
@@ -134,19 +146,20 @@ const GroupPage = () => {
           </Panel>
         </div>
       )}
-      {isPlanning && (
-        <ReplayPlanDialog
-          selection={{ filter: { ...name, exception_type: exception, state: "dead_lettered" } }}
-          onClose={() => setPlanning(false)}
-        >
+      {asked === "replay" && (
+        <ReplayPlanDialog selection={{ filter: all }} onClose={close}>
           <p>
-            {group === undefined
-              ? `${list.query.hasNextPage ? "More than " : ""}${countedText(rows.length, "letter")}`
-              : countedText(group.count, "letter")}{" "}
-            of <ForeignText>{name.queue_name}</ForeignText>. Replays before:{" "}
+            {number} of <ForeignText>{name.queue_name}</ForeignText>. Replays before:{" "}
             {group === undefined ? "not known" : replaysSentence(group.replays)}.
           </p>
         </ReplayPlanDialog>
+      )}
+      {asked === "archive" && (
+        <ArchiveDialog selection={{ filter: all }} onClose={close} onDone={close}>
+          <p>
+            {number} of <ForeignText>{name.queue_name}</ForeignText>, and those that arrive until then.
+          </p>
+        </ArchiveDialog>
       )}
     </>
   )

@@ -181,7 +181,7 @@ const LetterActions = ({ letter }: { readonly letter: Letter }) => {
           onClose={close}
         />
       )}
-      {asked === "archive" && <ArchiveDialog ids={[dlq_id]} onClose={close} onDone={close} />}
+      {asked === "archive" && <ArchiveDialog selection={{ ids: [dlq_id] }} onClose={close} onDone={close} />}
     </>
   )
 }

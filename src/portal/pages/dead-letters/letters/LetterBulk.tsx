@@ -32,7 +32,7 @@ export const LetterBulk = ({ letters, onDone }: Props) => {
       )}
       {asked === "archive" && (
         <ArchiveDialog
-          ids={ids}
+          selection={{ ids }}
           onClose={() => setAsked(undefined)}
           onDone={() => {
             setAsked(undefined)
