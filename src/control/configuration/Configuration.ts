@@ -12,7 +12,7 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { Keys } from "../keys/Keys.ts"
 import * as Fingerprint from "../store/Fingerprint.ts"
-import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import * as Applied from "./AppliedConfiguration.ts"
 import {
   type ConfigurationState,
@@ -114,6 +114,9 @@ const make = Effect.gen(function* () {
       inReadSnapshot(
         Effect.gen(function* () {
           const exported = kinds.filter(({ section }) => !omitted.includes(section))
+          // keys are the one section that may have hundreds of thousands of entries
+          const keyCount = omitted.includes("keys") ? 0 : yield* unrevokedKeyCount(sql)
+          if (keyCount > maxSectionEntries) return yield* tooLarge("keys", keyCount)
           const current = yield* readSections(exported)
           for (const [section, { size }] of current) if (size > maxSectionEntries) return yield* tooLarge(section, size)
           const sections = exported.flatMap(({ section, toDocument }) => {
@@ -160,6 +163,14 @@ const make = Effect.gen(function* () {
 
 /** The configuration before and after an apply. The entries themselves are in the events of their changes. */
 const snapshots = Snapshots.of(Schema.Struct({ base_hash: Schema.String, changes: Schema.optionalKey(Schema.Int) }))
+
+const countRows = computedRows(Schema.Struct({ count: Count }))
+
+const unrevokedKeyCount = (sql: Database["Service"]["sql"]) =>
+  Effect.map(
+    countRows.all(sql`SELECT count(*) AS count FROM api_keys WHERE revoked_at IS NULL`),
+    ([row]) => row?.count ?? 0
+  )
 
 const tooLarge = (section: Section, size: number) =>
   new ControlError(
