@@ -28,6 +28,8 @@ const queries = new QueryClient({
       // an answer that says no says it again
       retry: (failures, error) =>
         failures < 2 && !(error instanceof ApiError && error.status > 0 && error.status < 500),
+      // a person waits for the second try
+      retryDelay: (failures) => 300 * 3 ** failures,
       refetchOnWindowFocus: true
     }
   }
