@@ -380,7 +380,7 @@ suite("Sums of usage", (it) => {
           )
         }
       }),
-    { arbitrary: { runs: 12 } }
+    { arbitrary: { runs: 6 } }
   )
 
   it.effect("the mark moves by steps of bounded size, never back and never beyond where it is sent", () =>

@@ -123,12 +123,12 @@ describe.skipIf(executable === null).each(["127.0.0.1", "localhost"])("a hostile
     }
     assert.strictEqual(await attack(`return (await navigator.serviceWorker.getRegistrations()).length`), 0)
     assert.strictEqual(context.serviceWorkers().length, 0)
-    const docs = await context.newPage()
-    await docs.goto(`${gateway.control}/admin-ui/docs`)
-    assert.match(await docs.title(), /control API/)
+    const portal = await context.newPage()
+    await portal.goto(`${gateway.control}/admin-ui/`)
+    assert.match(await portal.title(), /svc-runtime/)
     // a later call with the operator token is the control listener's, as before
-    assert.isArray(await operatorFetch(docs))
-    await docs.close()
+    assert.isArray(await operatorFetch(portal))
+    await portal.close()
   })
 
   it("sees the operator's session neither in scripts nor at the upstream, and cannot change it", async () => {
@@ -193,22 +193,22 @@ describe.skipIf(executable === null).each(["127.0.0.1", "localhost"])("a hostile
   })
 
   it("holds neither the page that opened it nor one that it opens", async () => {
-    const docs = await context.newPage()
-    await docs.goto(`${gateway.control}/admin-ui/docs`)
+    const portal = await context.newPage()
+    await portal.goto(`${gateway.control}/admin-ui/`)
     const [opened] = await Promise.all([
       context.waitForEvent("page"),
-      docs.evaluate(`void window.open(${JSON.stringify(`${ui}/ui/`)})`)
+      portal.evaluate(`void window.open(${JSON.stringify(`${ui}/ui/`)})`)
     ])
     await opened.waitForURL(`${ui}/ui/`)
     assert.isNull(await opened.evaluate("window.opener"))
     const [victim] = await Promise.all([
       context.waitForEvent("page"),
-      opened.evaluate(`void (window.held = window.open("${gateway.control}/admin-ui/docs"))`)
+      opened.evaluate(`void (window.held = window.open("${gateway.control}/admin-ui/"))`)
     ])
     await victim.waitForLoadState()
     assert.isTrue(await opened.evaluate("window.held.closed"))
-    assert.match(await victim.title(), /control API/)
-    for (const one of [docs, opened, victim]) await one.close()
+    assert.match(await victim.title(), /svc-runtime/)
+    for (const one of [portal, opened, victim]) await one.close()
   })
 
   it("runs no script by a redirect", async () => {

@@ -131,7 +131,7 @@ const ofStream = (name: string, files: ReadonlyArray<string>, follow: () => (chu
       const all = bytes(text)
       for (let at = 0; at < all.length; at++) push(all.subarray(at, at + 1))
     },
-    { longest: 16_384, cheapMs: 15 }
+    { longest: 8_192, cheapMs: 8 }
   )
 ]
 
@@ -444,7 +444,7 @@ export const readers: ReadonlyArray<Reader> = [
       for (let at = 0; at < text.length; at++) scanner.push(text.charAt(at))
       return scanner.flush()
     },
-    { longest: 16_384, cheapMs: 15 }
+    { longest: 4_096, cheapMs: 4 }
   ),
   ...(["buffer", "window"] as const).flatMap((streamMode) =>
     ofStream(
@@ -535,7 +535,7 @@ export const readers: ReadonlyArray<Reader> = [
       const choices = text.split("").map((held, index) => ({ index, delta: { content: `a${held}` } }))
       return stream.push(bytes(`data: ${JSON.stringify({ choices })}\n\n`)) + stream.end()
     },
-    { longest: 2048, cheapMs: 15 }
+    { longest: 1_024, cheapMs: 8 }
   ),
   ofLetters(
     "a guarded text that is never held, letter by letter",

@@ -35,8 +35,13 @@ export const run = async (cwd: string, command: ReadonlyArray<string>, env = env
 
 const sources = ["package.json", "tsconfig.json", "README.md", "LICENSE", "CHANGELOG.md", "src", "layers", "migrations"]
 
-/** Builds a copy, because other tests read the repository meanwhile. Returns the path of the tarball. */
+/**
+ * Returns the path of the tarball: the one that `SVC_TEST_PACKAGE` names, as `npm run check` leaves it behind, or a new
+ * one. It is built in a copy, because other tests read the repository meanwhile.
+ */
 export const pack = async (folder: string): Promise<string> => {
+  const packed = process.env["SVC_TEST_PACKAGE"]
+  if (packed !== undefined) return packed
   const copy = join(folder, "source")
   for (const name of sources) cpSync(join(root, name), join(copy, name), { recursive: true })
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))

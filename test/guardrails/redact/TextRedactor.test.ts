@@ -23,7 +23,7 @@ const redactor = (restore: boolean, writing: Writing = "plain", signed = false) 
 }
 
 /** How many texts, each in a random number of pieces. */
-const texts = process.env["GUARDED_TEXTS"] ?? "250000"
+const texts = process.env["GUARDED_TEXTS"] ?? "100000"
 const seed = process.env["GUARDED_SEED"] ?? String(Date.now() % 1_000_000_007)
 
 describe("a text that arrives in pieces", () => {
