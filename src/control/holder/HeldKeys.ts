@@ -27,6 +27,7 @@ import { limitOfCheck } from "../policies/LimitSentences.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { sentenceOf } from "../policies/RefusalSentences.ts"
 import { StoredDenial } from "../policies/StoredDenial.ts"
+import * as PriceBook from "../providers/PriceBook.ts"
 import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import { Usage } from "../usage/Usage.ts"
 import { UsageEvents } from "../usage/UsageEvents.ts"
@@ -129,7 +130,8 @@ const make = Effect.gen(function* () {
       .map(({ model, price }) => ({
         model,
         input_usd_per_million: price === undefined ? null : toDollars(price.input),
-        output_usd_per_million: price === undefined ? null : toDollars(price.output)
+        output_usd_per_million: price === undefined ? null : toDollars(price.output),
+        note: PriceBook.noteOf(model)
       }))
   })
 
@@ -149,7 +151,8 @@ const make = Effect.gen(function* () {
         .map(({ input, model, output }) => ({
           model,
           input_usd_per_million: toDollars(input),
-          output_usd_per_million: toDollars(output)
+          output_usd_per_million: toDollars(output),
+          note: PriceBook.noteOf(model)
         })),
       used: yield* usedModels(keyId, policy)
     }

@@ -99,8 +99,8 @@ Metered.suite("The holder's view", (it) => {
       const models = yield* ok("GET", `${me}/models`, as(mine))
       assert.deepStrictEqual(models, {
         allowed: null,
-        priced: [{ model: Metered.model, input_usd_per_million: 10_000, output_usd_per_million: 10_000 }],
-        used: [{ model: Metered.model, input_usd_per_million: 10_000, output_usd_per_million: 10_000 }]
+        priced: [{ model: Metered.model, input_usd_per_million: 10_000, output_usd_per_million: 10_000, note: null }],
+        used: [{ model: Metered.model, input_usd_per_million: 10_000, output_usd_per_million: 10_000, note: null }]
       })
 
       const first = yield* ok("GET", `${me}/requests?limit=1`, as(mine))
@@ -118,6 +118,12 @@ Metered.suite("The holder's view", (it) => {
           [200, 10, null]
         ]
       )
+
+      yield* ok("PUT", `${admin}/model-prices/gpt-5.5`, {
+        body: { input_usd_per_million: 5, output_usd_per_million: 30 }
+      })
+      const { priced } = Object(yield* ok("GET", `${me}/models`, as(mine)))
+      assert.deepInclude(priced[0], { model: "gpt-5.5", note: "Prompts of more than 272,000 tokens cost more." })
 
       // what the key has used, and may not use any more, is no model of it
       yield* ok("PATCH", `${admin}/keys/${mine.id}`, { body: { policy: { allowed_models: ["another"] } } })

@@ -138,20 +138,20 @@ describe("own usage", () => {
   })
 
   it("is beside the price of each model, also of those that were never used or have no price", () => {
-    const price = { model: "d", input_usd_per_million: 1, output_usd_per_million: 2 }
+    const price = { model: "d", input_usd_per_million: 1, output_usd_per_million: 2, note: "Long prompts cost more." }
     const used = [
-      { model: "c", input_usd_per_million: 3, output_usd_per_million: 4 },
-      { model: "a.b", input_usd_per_million: null, output_usd_per_million: null }
+      { model: "c", input_usd_per_million: 3, output_usd_per_million: 4, note: null },
+      { model: "a.b", input_usd_per_million: null, output_usd_per_million: null, note: null }
     ]
     const tried = bucket(26, "may not be called", 0)
     assert.deepStrictEqual(
       modelRows(["d"], { priced: [price], used }, [...buckets, tried]).map(
-        ({ input, model, requests: count, spent }) => [model, input, count, spent]
+        ({ input, model, note, requests: count, spent }) => [model, input, count, spent, note]
       ),
       [
-        ["c", 3, 1, 5],
-        ["a.b", undefined, 2, 3],
-        ["d", 1, 0, 0]
+        ["c", 3, 1, 5, null],
+        ["a.b", undefined, 2, 3, null],
+        ["d", 1, 0, 0, "Long prompts cost more."]
       ]
     )
   })

@@ -53,12 +53,20 @@ export const HeldUsage = Schema.Struct({
   buckets: Schema.Array(TimeseriesBucket)
 })
 
+/** From the price book of the package, such as that long prompts cost more. */
+const ModelNote = Schema.NullOr(Schema.String)
+
 export const HeldModels = Schema.Struct({
   /** Names of models, and beginnings of names that end in `*`. `null` allows all models. */
   allowed: Schema.NullOr(Schema.Array(Schema.String)),
   /** The models with a price of their own that the key may use. At most 1,000. */
   priced: Schema.Array(
-    Schema.Struct({ model: Schema.String, input_usd_per_million: Schema.Finite, output_usd_per_million: Schema.Finite })
+    Schema.Struct({
+      model: Schema.String,
+      input_usd_per_million: Schema.Finite,
+      output_usd_per_million: Schema.Finite,
+      note: ModelNote
+    })
   ),
   /**
    * The models that the key used in the last 30 days and may use now, the most used first. At most 100. The list is empty
@@ -69,7 +77,8 @@ export const HeldModels = Schema.Struct({
       model: Schema.String,
       /** `null`: the model has no price. A price may be that of a pattern of names. */
       input_usd_per_million: Schema.NullOr(Schema.Finite),
-      output_usd_per_million: Schema.NullOr(Schema.Finite)
+      output_usd_per_million: Schema.NullOr(Schema.Finite),
+      note: ModelNote
     })
   )
 })

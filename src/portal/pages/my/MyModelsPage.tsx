@@ -67,6 +67,7 @@ const columns: ReadonlyArray<Column<ModelRow>> = [
         </>
       )
   },
+  { id: "note", header: "Note", cell: ({ note }) => note ?? "" },
   { id: "requests", header: "Your requests (30 days)", numeric: true, cell: ({ requests }) => <Count of={requests} /> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ tokens }) => <Count of={tokens} short /> },
   { id: "spent", header: "Spent", numeric: true, cell: ({ spent }) => <Money usd={spent} /> },

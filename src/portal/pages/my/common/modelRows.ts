@@ -8,6 +8,8 @@ export interface ModelRow {
   /** In dollars for a million tokens. `undefined`: the model has no price. */
   readonly input: number | undefined
   readonly output: number | undefined
+  /** What to know beside the price, such as that long prompts cost more. */
+  readonly note: string | null
   readonly requests: number
   readonly tokens: number
   readonly spent: number
@@ -29,6 +31,7 @@ export const modelRows = (
       model,
       input: prices.get(model)?.input_usd_per_million ?? undefined,
       output: prices.get(model)?.output_usd_per_million ?? undefined,
+      note: prices.get(model)?.note ?? null,
       requests: 0,
       tokens: 0,
       spent: 0
