@@ -69,7 +69,7 @@ const areas: ReadonlyArray<Area> = [
         "keys/bulk",
         "limits"
       ],
-      ...["holder", "providers"],
+      ...["providers", "holder"],
       ...["configuration", "upstream-ui", "sign-in", "portal", "system", "find", "tasks", "live"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
     ]
