@@ -14,6 +14,7 @@ import * as UnreadVariables from "./environment/UnreadVariables.ts"
 import * as Kinds from "./environment/VariableKinds.ts"
 import { type Address, type Environment, type Mistake, Variables } from "./environment/Variables.ts"
 import * as Sampler from "./telemetry/Sampler.ts"
+import { version } from "./telemetry/Version.ts"
 
 const readUpstreams = (variables: Variables): StartupUpstreams.UpstreamsByFamily => {
   const upstream = (
@@ -209,6 +210,8 @@ const readSettings = (variables: Variables) => {
     logLevels: variables.withDefault("LOG_LEVEL", Kinds.LogLevels, Kinds.sameLevel("Info")),
     /** Whether every request to the proxy listener is logged. */
     accessLog: variables.withDefault("GATEWAY_ACCESS_LOG", Kinds.Flag, true),
+    /** The release of the tasks, which is shown with their workers and their dead letters. */
+    tasksVersion: variables.withDefault("SVC_TASKS_VERSION", Kinds.Release, version),
     /** Whether workers store the messages and stack traces of exceptions. */
     storeExceptionDetails: variables.withDefault("SVC_STORE_EXCEPTION_DETAILS", Kinds.Flag, true),
     // `OperatorTokens.bootstrap` checks the format. The token is needed only while no operator token is active.

@@ -88,6 +88,7 @@ export const KeyPrefix = visibleAscii(64)
 export const EnvironmentName = Schema.String.check(Schema.isPattern(/^[\p{L}\p{N}][\p{L}\p{N} ._/-]{0,31}$/u)).pipe(
   refusedWith("must be 1 to 32 letters, digits, spaces and . _ / -, such as production or staging eu")
 )
+export const Release = visibleAscii(64)
 /** Only characters that a header value may contain. */
 export const Credential = Schema.RedactedFromValue(visibleAscii(4096))
 

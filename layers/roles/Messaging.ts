@@ -5,7 +5,7 @@ import * as RedisObservationStore from "../../src/graph/observations/RedisObserv
 import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
 import * as ControlStore from "../../src/messaging/control/ControlStore.ts"
 import * as RedisWorkControl from "../../src/messaging/control/RedisWorkControl.ts"
-import { DefaultDeadLetterSink } from "../../src/messaging/failure/DeadLetter.ts"
+import { type DeadLetterRecord, DefaultDeadLetterSink } from "../../src/messaging/failure/DeadLetter.ts"
 import { ExceptionDetails, omitted } from "../../src/messaging/failure/ExceptionDetails.ts"
 import * as ObservationMetrics from "../../src/messaging/observe/ObservationMetrics.ts"
 import { DefaultObservationSink } from "../../src/messaging/observe/ObservationSink.ts"
@@ -15,12 +15,16 @@ import { Redis } from "../../src/services/Redis.ts"
 import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
 import type { Tasks } from "../../src/tasks/Tasks.ts"
 import type { Settings } from "../Environment.ts"
-import { version } from "../telemetry/Version.ts"
 
 /** The sinks that record dead letters and observations of consumers in the stores of the role. */
-const sinks = ({ runtime }: Tasks) =>
+const sinks = ({ runtime }: Tasks, tasksVersion: string) =>
   Layer.merge(
-    Layer.effect(DefaultDeadLetterSink, DeadLetterStore),
+    Layer.effect(
+      DefaultDeadLetterSink,
+      Effect.map(DeadLetterStore, (store) => ({
+        record: (letter: DeadLetterRecord) => store.record({ ...letter, worker_version: tasksVersion })
+      }))
+    ),
     Layer.effect(
       DefaultObservationSink,
       Effect.flatMap(ObservationStore, (store) =>
@@ -29,7 +33,7 @@ const sinks = ({ runtime }: Tasks) =>
     )
   ).pipe(Layer.provide(StatusRuntime.stores(runtime)))
 
-const workControl = ({ runtime: { storePrefix } }: Tasks) =>
+const workControl = ({ runtime: { storePrefix } }: Tasks, version: string) =>
   Layer.provide(
     RedisWorkControl.layer({ host: hostname(), pid: process.pid, version }),
     ControlStore.layer({ prefix: storePrefix })
@@ -39,10 +43,10 @@ const workControl = ({ runtime: { storePrefix } }: Tasks) =>
  * The workers are provided, not merged. Otherwise the listeners of the role would also use the router of a listener that
  * a tasks module opens.
  */
-export const layer = (tasks: Tasks, { storeExceptionDetails }: Settings) =>
+export const layer = (tasks: Tasks, { storeExceptionDetails, tasksVersion }: Settings) =>
   Layer.empty.pipe(
     Layer.provide(tasks.workers),
-    Layer.provide([sinks(tasks), workControl(tasks)]),
+    Layer.provide([sinks(tasks, tasksVersion), workControl(tasks, tasksVersion)]),
     Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
   )
 

@@ -66,6 +66,7 @@ const mistaken: Readonly<Record<string, string>> = {
   UPSTREAM_ANTHROPIC_BASE_URL: "https://127.0.0.1/v1/messages?canary-anthropic",
   UPSTREAM_ANTHROPIC_SERVICE_KEY: "canary anthropic key",
   SVC_STORE_EXCEPTION_DETAILS: "canary-exceptions",
+  SVC_TASKS_VERSION: "canary tasks version",
   UPSTREAM_UI_PATHS: "/ok/*, canary-ui-paths",
   DIRECT_COMPAT_BASE_URL: "canary-compat",
   DIRECT_COMPAT_ALLOWED_PATHS: "/*, canary-compat-paths",

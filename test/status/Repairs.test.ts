@@ -155,6 +155,31 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
     })
   )
 
+  live("a group knows with which releases of the tasks its cause was first and last seen", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const versions = Effect.map(store.groups({ limit: 10 }), ({ items }) =>
+        items.map(({ first_version, last_version }) => [first_version, last_version])
+      )
+      const failed = (n: number, worker_version?: string) =>
+        store.record(
+          deadLetter(n, {
+            dead_lettered_at: `2026-11-20T12:00:0${n}.000000+00:00`,
+            ...(worker_version !== undefined && { worker_version })
+          })
+        )
+      yield* failed(2, "1.1.0")
+      assert.deepStrictEqual(yield* versions, [["1.1.0", "1.1.0"]])
+      // records are stored late where Redis was away
+      yield* failed(1, "1.0.0")
+      yield* failed(3, "1.2.0")
+      assert.deepStrictEqual(yield* versions, [["1.0.0", "1.2.0"]])
+      yield* failed(4)
+      assert.deepStrictEqual(yield* versions, [["1.0.0", null]])
+      assert.strictEqual((yield* store.get("id-3"))?.worker_version, "1.2.0")
+    }).pipe(Effect.provide(stores()))
+  )
+
   live("many are archived by ids or a filter, and come back; one that cannot be does not hold up the others", () =>
     Effect.gen(function* () {
       const { fail, get, post, store } = yield* world

@@ -53,6 +53,8 @@ export const DeadLetterRecord = Schema.Struct({
   body_encoding: Schema.Literals(["json", "text", "base64"]),
   raw_body_b64: Schema.String,
   dead_lettered_at: Schema.String,
+  /** The release of the program whose worker failed, if the sink knows it. */
+  worker_version: Schema.optionalKey(N),
   /**
    * `replay_unknown`: a replay is in progress, or it was interrupted before the broker confirmed the message.
    * `replaced`: the record was edited. `archived`: somebody has archived the record.

@@ -50,6 +50,9 @@ export interface DeadLetterGroup {
   /** The times of the first and the last record, also of those that have been replayed or deleted since. */
   readonly first_seen_at: string
   readonly last_seen_at: string
+  /** The release of the program whose worker failed first, and last. `null` if it is not known. */
+  readonly first_version: string | null
+  readonly last_version: string | null
   /** The first line of the stack of the newest record, which names where the exception was thrown. `null` if its stack was not stored. */
   readonly stack_line: string | null
   /** The number of records by the hour in which they were dead-lettered, oldest first. The last hour is the current one. */

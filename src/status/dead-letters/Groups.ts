@@ -40,6 +40,8 @@ export const describe = (
       newest_dead_lettered_at: group.newestAt,
       first_seen_at: earlier(group.history["first"], group.oldestAt),
       last_seen_at: later(group.history["last"], group.newestAt),
+      first_version: group.history["first_version"] || null,
+      last_version: group.history["last_version"] || null,
       stack_line,
       trend: { ...trend, counts: group.trend },
       replays: replaysOf(group.history)

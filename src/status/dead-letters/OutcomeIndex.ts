@@ -5,7 +5,7 @@ import * as Index from "./DeadLetterIndex.ts"
  *
  * - `…record:<id>`: `outcome` is `handled` or `failed_again`, and is about the replay at `outcome_of`. `early…`: the next
  *   dead letter of a replay that is not settled yet.
- * - `…history:<group>`: a hash with the first and the last time of a dead letter, and the counts of the latest replays
+ * - `…history:<group>`: a hash with the first and the last time of a dead letter, the release of the worker then, and the counts of the latest replays
  *   (`runs`): those of a job by its id, all others as `single`. It expires, because groups come and go.
  * - `…replay:<job>`: `s<step>:<outcome>` counts the outcomes of a step. `…replay:<job>:failures` counts exceptions.
  */
@@ -23,11 +23,11 @@ local function begunKey(job) return jobKey(job) .. ':begun' end
 local function historyKey(group) return base .. 'history:' .. group end
 local function runOf(job) if job == '' then return 'single' end return job end
 local function noteSeen(id)
-  local record = redis.call('HMGET', recordKey(id), 'group', 'at')
-  local key = historyKey(record[1])
+  local record = redis.call('HMGET', recordKey(id), 'group', 'at', 'version')
+  local key, version = historyKey(record[1]), record[3] or ''
   local seen = redis.call('HMGET', key, 'first', 'last')
-  if not seen[1] or record[2] < seen[1] then redis.call('HSET', key, 'first', record[2]) end
-  if not seen[2] or record[2] > seen[2] then redis.call('HSET', key, 'last', record[2]) end
+  if not seen[1] or record[2] < seen[1] then redis.call('HSET', key, 'first', record[2], 'first_version', version) end
+  if not seen[2] or record[2] > seen[2] then redis.call('HSET', key, 'last', record[2], 'last_version', version) end
   redis.call('EXPIRE', key, '${historySeconds}')
 end
 local function countRun(group, run, what, by)
@@ -108,11 +108,13 @@ const runOf = (job: string): string => (job === "" ? "single" : job)
 /** Notes the time of a dead letter of a group. */
 export const noteSeen = (index: Index.Index, id: string): void => {
   const { call } = index
-  const [group = "", at = ""] = Index.texts(call("HMGET", Index.recordKey(index, id), "group", "at"))
+  const [group = "", at = "", version] = Index.items(
+    call("HMGET", Index.recordKey(index, id), "group", "at", "version")
+  ).map((value) => String(value ?? ""))
   const key = historyKey(index, group)
   const [first, last] = Index.items(call("HMGET", key, "first", "last"))
-  if (first === null || at < String(first)) call("HSET", key, "first", at)
-  if (last === null || at > String(last)) call("HSET", key, "last", at)
+  if (first === null || at < String(first)) call("HSET", key, "first", at, "first_version", version ?? "")
+  if (last === null || at > String(last)) call("HSET", key, "last", at, "last_version", version ?? "")
   call("EXPIRE", key, historySeconds)
 }
 

@@ -13,6 +13,7 @@ export const hashFieldsOf = (record: DeadLetterRecord): ReadonlyArray<string | n
   const origin = originOf(record.headers)
   const known = {
     stack_line: stackLineOf(record.exception_stack),
+    version: record.worker_version,
     edited_from: record.edited_from,
     replay_of: origin?.dlq_id,
     replay_of_at: origin?.replayed_at,

@@ -294,6 +294,8 @@ describe.each(variants)("dead letters over HTTP, $name", ({ doors, skip }) => {
               oldest_dead_lettered_at: "2026-11-20T12:00:00+00:00",
               first_seen_at: "2026-11-20T12:00:00+00:00",
               last_seen_at: "2026-11-20T12:00:02+00:00",
+              first_version: null,
+              last_version: null,
               stack_line: null,
               replays: []
             }

@@ -13,6 +13,14 @@ export const isBeyond = (read: Groups | undefined): boolean => read !== undefine
 
 export const notAmong = `Not known: the group is not among the ${mostGroups} that have the latest letters.`
 
+/** A cause that is older than the release that runs now is no fault of that release. */
+export const versionText = ({ first_version, last_version }: DeadLetterGroup): string => {
+  if (first_version === null || last_version === null) return ""
+  return first_version === last_version
+    ? `new with version ${first_version}`
+    : `version ${first_version}: seen before version ${last_version}`
+}
+
 interface TilesProps {
   readonly group: DeadLetterGroup | undefined
   readonly groups: UseQueryResult<Groups, ApiError>
@@ -32,6 +40,7 @@ export const GroupTiles = ({ group, groups }: TilesProps) => {
         label="First seen"
         query={groups}
         value={group === undefined ? absent : <When at={group.first_seen_at} />}
+        detail={group !== undefined && versionText(group)}
       />
       <Tile label="Last seen" query={groups} value={group === undefined ? absent : <When at={group.last_seen_at} />} />
       <Tile

@@ -10,6 +10,7 @@ import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
 import { Count } from "../../../shared/words/Amounts.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "../letters/DeadLetters.module.css"
+import { versionText } from "./GroupTiles.tsx"
 import { groupSearch } from "./groupSearch.ts"
 import { replaysSentence } from "./replaysSentence.ts"
 
@@ -54,6 +55,7 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
   },
   { id: "first", header: "First seen", cell: ({ first_seen_at }) => <When at={first_seen_at} /> },
   { id: "last", header: "Last seen", main: true, cell: ({ last_seen_at }) => <When at={last_seen_at} /> },
+  { id: "version", header: "Version", hidden: true, cell: (group) => <ForeignText>{versionText(group)}</ForeignText> },
   {
     id: "replays",
     header: "Replays before",
