@@ -4,7 +4,7 @@ import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { follow } from "../Following.ts"
 import { holdAnswers } from "../HeldAnswers.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
-import { hostile, refused } from "./ShopTasks.ts"
+import { hostile, refused, secret } from "./ShopTasks.ts"
 
 const tasks = fileURLToPath(new URL("ShopTasks.ts", import.meta.url))
 
@@ -77,6 +77,7 @@ describePortal(
       const before = await open()
       const { page } = await portal.open("/dead-letters")
       await page.getByRole("link", { name: "PermanentFailure" }).click()
+      await page.getByText("new with version 2.3.0").waitFor()
       await page.getByRole("button", { name: "Archive all" }).click()
       const dialog = page.getByRole("dialog", { name: "Archive all that match" })
       await dialog.getByText(`${before} letters of`).waitFor()
@@ -140,6 +141,36 @@ describePortal(
       assert.strictEqual(await input.getByText("refused-2@example.org").count(), 0)
       await input.getByRole("button", { name: "payload, 3 fields" }).press("Enter")
       await input.getByText("refused-2@example.org").waitFor()
+    })
+
+    it("see no secret of what a task was given until they ask for it", async () => {
+      await allAreDead(portal)
+      const { axe, page } = await portal.open("/tasks/refused-6?tab=data")
+      const input = page.getByRole("figure", { name: "Message" })
+      await input.getByText(/^Hidden because of its name: api_key/).waitFor()
+      assert.notInclude(await page.content(), secret)
+      assert.deepStrictEqual(await axe(), [])
+      await input.getByRole("button", { name: "Show 1 value" }).click()
+      await input.getByText(secret).waitFor()
+      await input.getByRole("button", { name: "Hide" }).click()
+      assert.strictEqual(await input.getByText(secret).count(), 0)
+    })
+
+    it("mute a task, which lists leave out until they ask for it", async () => {
+      await allAreDead(portal)
+      const { page } = await portal.open("/tasks/refused-1")
+      await page.getByRole("button", { name: "Mute" }).click()
+      await page.getByRole("button", { name: "Unmute" }).waitFor()
+      await follow(page, "/tasks?q=status:failed")
+      const row = page.getByRole("row").filter({ hasText: "refused-1" })
+      const others = page.getByRole("row").filter({ hasText: "refused-2" })
+      await others.waitFor()
+      assert.strictEqual(await row.count(), 0)
+      await page.getByRole("button", { name: "1 muted: show" }).click()
+      await row.waitFor()
+      await follow(page, "/tasks/refused-1")
+      await page.getByRole("button", { name: "Unmute" }).click()
+      await page.getByRole("button", { name: "Mute" }).waitFor()
     })
 
     it("plan a replay for later, and stop it before it begins", async () => {
@@ -233,5 +264,5 @@ describePortal(
       await other.getByText(/None has the status broken: there are/).waitFor()
     })
   },
-  { tasks }
+  { tasks, environment: { SVC_TASKS_VERSION: "2.3.0" } }
 )

@@ -19,7 +19,12 @@ const topology = new RoutedTasksSharedStatusTopology({
   prefetch_count: 4
 })
 
-const Mail = Schema.Struct({ to: Schema.String, order: Schema.Number, isRefused: Schema.Boolean })
+const Mail = Schema.Struct({
+  to: Schema.String,
+  order: Schema.Number,
+  isRefused: Schema.Boolean,
+  api_key: Schema.optionalKey(Schema.String)
+})
 
 /** Refused mails fail for good until somebody edits them. */
 const mailer = TaskConsumer.layer({
@@ -36,11 +41,17 @@ const mailer = TaskConsumer.layer({
 
 export const hostile = "<img src=x onerror=alert(1)>\u202Egnp.exe"
 export const refused = 8
+export const secret = "sk-canary-of-a-mail"
 
 const mail = (task_id: string, order: number, isRefused: boolean) => ({
   task_id,
   task_type: "mail",
-  payload: { to: task_id === hostile ? "javascript:alert(1)" : `${task_id}@example.org`, order, isRefused }
+  payload: {
+    to: task_id === hostile ? "javascript:alert(1)" : `${task_id}@example.org`,
+    order,
+    isRefused,
+    ...(task_id === "refused-6" && { api_key: secret })
+  }
 })
 
 const publisher = Layer.effectDiscard(

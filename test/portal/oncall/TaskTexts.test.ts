@@ -6,6 +6,7 @@ import { csvOf } from "../../../src/portal/pages/tasks/bulk/taskCsv.ts"
 import { completionsOf } from "../../../src/portal/pages/tasks/completions.ts"
 import { queryOf, withPart } from "../../../src/portal/pages/tasks/searchText.ts"
 import { flatten } from "../../../src/portal/shared/tasks/flatten.ts"
+import { withoutSecrets } from "../../../src/portal/shared/tasks/hidden.ts"
 import { letterWords } from "../../../src/portal/shared/tasks/meanings.ts"
 import { planBody } from "../../../src/portal/shared/tasks/replayPlan.ts"
 
@@ -91,6 +92,21 @@ describe("an export", () => {
       csvOf([task]).split("\r\n")[1],
       `"'=HYPERLINK(""x"")",,failed,0,a,b,5,'+q,w,,,"two\nlines, and more"`
     )
+  })
+})
+
+describe("what a task was given", () => {
+  it("has no text that is a secret by its name or a name around it, and all else", () => {
+    const body = parseExact(
+      '{"to":"a","Api-Key":"k","auth":{"accessToken":"t","max_tokens":7},"credentials":[{"user":"u","on":true,"id":12345678901234567890}],"password":""}'
+    )
+    const { count, names, value } = withoutSecrets(body)
+    assert.strictEqual(
+      JSON.stringify(value),
+      '{"to":"a","Api-Key":"(hidden)","auth":{"accessToken":"(hidden)","max_tokens":7},"credentials":[{"user":"(hidden)","on":true,"id":12345678901234567890}],"password":""}'
+    )
+    assert.deepStrictEqual([names, count], [["Api-Key", "accessToken", "credentials"], 3])
+    assert.deepStrictEqual(withoutSecrets("token"), { value: "token", names: [], count: 0 })
   })
 })
 

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core"
 import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { withQuery } from "../../api/http.ts"
@@ -6,11 +7,14 @@ import { useTasksList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import type { Task, TaskPage } from "../../api/TaskTypes.ts"
 import { tasksPath } from "../../api/tasks.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { useMuted } from "../../shared/tasks/useMuted.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { countText } from "../../shared/words/format.ts"
 import { BulkBar } from "./bulk/BulkBar.tsx"
 import { ExportButton } from "./bulk/ExportButton.tsx"
 import { columnsWith } from "./columns.tsx"
@@ -36,6 +40,9 @@ const TasksPage = () => {
   const costs = useTaskCosts()
   const mayOperate = useAllowed("tasks:operate")
   const [selected, setSelected] = useState(nothing)
+  const { isMuted } = useMuted()
+  const [areAllShown, setAllShown] = useState(false)
+  const heard = areAllShown ? list.rows : list.rows.filter(({ task_id }) => !isMuted(task_id))
   // rows that somebody reads further down must not move away
   useLiveRefresh(topics, list.pages === 1 ? [tasksPath] : [])
   const { error } = list.query
@@ -58,7 +65,7 @@ const TasksPage = () => {
           name="tasks"
           label="Tasks"
           columns={columnsWith(costs)}
-          rows={list.rows}
+          rows={heard}
           rowId={({ task_id }) => task_id}
           onOpen={({ task_id }) => change({ open: task_id })}
           openId={text("open")}
@@ -66,12 +73,25 @@ const TasksPage = () => {
           {...(mayOperate && { selected, onSelect: setSelected })}
           toolbar={
             selected.size > 0 ? (
-              <BulkBar rows={list.rows} selected={selected} onDone={() => setSelected(nothing)} />
+              <BulkBar rows={heard} selected={selected} onDone={() => setSelected(nothing)} />
             ) : (
-              <HowFar first={list.first} isFollowed={list.pages <= 1} onRefresh={() => void list.query.refetch()} />
+              <>
+                <HowFar first={list.first} isFollowed={list.pages <= 1} onRefresh={() => void list.query.refetch()} />
+                {heard.length < list.rows.length && (
+                  <Button variant="subtle" size="compact-sm" onClick={() => setAllShown(true)}>
+                    {countText(list.rows.length - heard.length)} muted: show
+                  </Button>
+                )}
+              </>
             )
           }
-          empty={<NoTasks query={query} statuses={known["status"] ?? []} />}
+          empty={
+            list.rows.length > 0 ? (
+              <Empty>All tasks that match are muted.</Empty>
+            ) : (
+              <NoTasks query={query} statuses={known["status"] ?? []} />
+            )
+          }
         />
       </Panel>
       <DetailDrawer title={() => "Task"} page={(id) => `/tasks/${encodeURIComponent(id)}`}>

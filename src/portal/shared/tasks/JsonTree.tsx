@@ -1,9 +1,10 @@
 import { Button } from "@mantine/core"
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react"
-import { useState } from "react"
-import { VisibleMarks } from "../foreign/ForeignText.tsx"
+import { useMemo, useState } from "react"
+import { ForeignText, VisibleMarks } from "../foreign/ForeignText.tsx"
 import { CopyButton } from "../words/CopyButton.tsx"
 import { countedText, countText } from "../words/format.ts"
+import { withoutSecrets } from "./hidden.ts"
 import styles from "./JsonTree.module.css"
 
 interface Props {
@@ -19,13 +20,32 @@ const longAt = 20
 const mostEntries = 100
 const mostCharacters = 1_000
 
-/** JSON whose objects and arrays open and close. What is closed is not drawn, and what is long is drawn in parts. */
-export const JsonTree = ({ label, value }: Props) => (
-  <figure className={styles.tree} aria-label={label}>
-    <Node name={undefined} value={value} depth={0} />
-    <CopyButton text={JSON.stringify(value, null, 2) ?? "null"} label={`Copy: ${label}`} />
-  </figure>
-)
+/**
+ * JSON whose objects and arrays open and close. What is closed is not drawn, and what is long is drawn in parts. Texts
+ * that are secrets by their names are neither drawn nor copied until a person asks for them.
+ */
+export const JsonTree = ({ label, value }: Props) => {
+  const [isWhole, setWhole] = useState(false)
+  const hidden = useMemo(() => withoutSecrets(value), [value])
+  const shown = isWhole ? value : hidden.value
+  return (
+    <figure className={styles.tree} aria-label={label}>
+      <Node name={undefined} value={shown} depth={0} />
+      {hidden.count > 0 && (
+        <p className={styles.hidden}>
+          {isWhole ? "Shown" : "Hidden"} because of {hidden.names.length === 1 ? "its name" : "their names"}:{" "}
+          <ForeignText>{hidden.names.slice(0, mostNames).join(", ")}</ForeignText>.{" "}
+          <Button variant="subtle" size="compact-sm" onClick={() => setWhole(!isWhole)}>
+            {isWhole ? "Hide" : `Show ${countedText(hidden.count, "value")}`}
+          </Button>
+        </p>
+      )}
+      <CopyButton text={JSON.stringify(shown, null, 2) ?? "null"} label={`Copy: ${label}`} />
+    </figure>
+  )
+}
+
+const mostNames = 5
 
 interface NodeProps {
   readonly name: string | undefined

@@ -1,3 +1,5 @@
+import { isObject } from "./hidden.ts"
+
 /** More members are not compared: the browser would stand still, and nobody reads them. */
 const mostMembers = 2_000
 
@@ -19,7 +21,3 @@ export const flatten = (value: unknown): Readonly<Record<string, unknown>> => {
   visit("", value)
   return found
 }
-
-/** The wrappers of long numbers are values. */
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !(Object.isFrozen(value) && "rawJSON" in value)

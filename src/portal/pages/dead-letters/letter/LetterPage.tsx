@@ -12,12 +12,12 @@ import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tabs } from "../../../shared/page/Tabs.tsx"
+import { JsonTree } from "../../../shared/tasks/JsonTree.tsx"
 import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
 import { ReplayDialog } from "../../../shared/tasks/ReplayDialog.tsx"
 import { useTaskEvents } from "../../../shared/tasks/useTaskEvents.ts"
 import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
-import { JsonView } from "../../../shared/words/JsonView.tsx"
 import { TakeBack } from "../archive/Archive.tsx"
 import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
 import { Attempts } from "./Attempts.tsx"
@@ -100,7 +100,7 @@ const LetterTabs = ({ letter }: { readonly letter: Letter }) => {
           label: "Message",
           content: () => (
             <Panel title="Body" note={letter.body_encoding}>
-              <JsonView value={letter.body} label="Message" />
+              <JsonTree value={letter.body} label="Message" />
             </Panel>
           )
         },
@@ -111,7 +111,7 @@ const LetterTabs = ({ letter }: { readonly letter: Letter }) => {
           label: "Headers",
           content: () => (
             <Panel title="Headers">
-              <JsonView value={letter.headers} label="Names and values" />
+              <JsonTree value={letter.headers} label="Names and values" />
             </Panel>
           )
         },

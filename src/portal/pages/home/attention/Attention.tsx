@@ -21,7 +21,7 @@ const fewest = 8
 export const Attention = () => {
   const found = useFindings()
   const { failed, findings, isPending, partial, retry } = found
-  // the list does not grow by each answer, because what is below it would move each time
+  // on a narrow screen, what is below the list waits for its height
   const isSettled = useSettled([found])
   const [isWhole, setWhole] = useState(false)
   const shown = isWhole ? findings : findings.slice(0, fewest)
@@ -32,7 +32,7 @@ export const Attention = () => {
       isBusy={!isSettled}
       flush
     >
-      {!isSettled || (isPending && findings.length === 0) ? (
+      {isPending && findings.length === 0 ? (
         <Skeleton height={200} />
       ) : findings.length === 0 ? (
         <p className={styles.note}>Nothing needs you: no budget ends early, no key expires, and nothing fails.</p>

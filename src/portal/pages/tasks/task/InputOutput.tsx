@@ -23,10 +23,7 @@ export const InputOutput = ({ task: { history, letters } }: { readonly task: Tas
     <div className={styles.stack}>
       {latest === undefined ? (
         <Panel title="Input" query={letters} height={80}>
-          <Empty>
-            The message of a task is stored with its dead letter alone, and this task has none. What the hub removes
-            from statuses, such as tokens, is nowhere.
-          </Empty>
+          <Empty>The message of a task is stored with its dead letter alone, and this task has none.</Empty>
         </Panel>
       ) : (
         <Input dlqId={latest.dlq_id} />
@@ -38,6 +35,7 @@ export const InputOutput = ({ task: { history, letters } }: { readonly task: Tas
         empty={results.length === 0 ? <Empty>No status of this task has a result.</Empty> : undefined}
       >
         <div className={styles.stack}>
+          <p className={styles.caption}>What the hub removes from statuses, such as auth_token, is stored nowhere.</p>
           {results.map(({ event_id, result, status, timestamp }) => (
             <section key={event_id}>
               <p className={styles.caption}>

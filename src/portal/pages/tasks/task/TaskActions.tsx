@@ -1,4 +1,4 @@
-import { Button, Menu } from "@mantine/core"
+import { Button, Menu, Tooltip } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { IconChevronDown } from "@tabler/icons-react"
 import { Link, useNavigate } from "@tanstack/react-router"
@@ -6,6 +6,7 @@ import { useState } from "react"
 import { useAllowed } from "../../../api/session.ts"
 import { taskPath, tasksPath } from "../../../api/tasks.ts"
 import { ReplayDialog } from "../../../shared/tasks/ReplayDialog.tsx"
+import { useMuted } from "../../../shared/tasks/useMuted.ts"
 import { curlOf } from "../../../shared/words/CopyAs.tsx"
 import { CancelDialog } from "./CancelDialog.tsx"
 import type { TaskData } from "./useTask.ts"
@@ -14,6 +15,7 @@ import type { TaskData } from "./useTask.ts"
 export const TaskActions = ({ task: { explanation, letters, taskId, view } }: { readonly task: TaskData }) => {
   const mayOperate = useAllowed("tasks:operate")
   const navigate = useNavigate()
+  const { isMuted, setMuted } = useMuted()
   const [asked, setAsked] = useState<"cancel" | "replay">()
   const data = explanation.data
   const letter = letters.data?.items.find(({ dlq_id }) => dlq_id === data?.dlq_id) ?? letters.data?.items[0]
@@ -50,6 +52,13 @@ export const TaskActions = ({ task: { explanation, letters, taskId, view } }: { 
           Cancel
         </Button>
       )}
+      <Tooltip
+        label={isMuted(taskId) ? "Lists of this browser leave it out" : "Leave it out of the lists of this browser"}
+      >
+        <Button variant="default" onClick={() => setMuted(taskId, !isMuted(taskId))}>
+          {isMuted(taskId) ? "Unmute" : "Mute"}
+        </Button>
+      </Tooltip>
       <Menu position="bottom-end">
         <Menu.Target>
           <Button variant="default" rightSection={<IconChevronDown size={14} />}>
