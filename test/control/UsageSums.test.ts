@@ -226,7 +226,16 @@ const labelled = {
 /** The dashboard has no breakdown by these labels. */
 const others: Readonly<Record<string, (record: Recorded) => string>> = {
   "by-client": ({ client }) => client ?? "unknown",
-  "by-subject": ({ subject }) => subject ?? "none"
+  "by-subject": ({ subject }) => subject ?? "none",
+  "by-task-type": ({ task_id }) => (task_id == null ? "none" : (taskTypes[task_id] ?? "unknown"))
+}
+/** The index of tasks does not have all of them. */
+const taskTypes: Readonly<Record<string, string>> = {
+  "task-1": "scan",
+  "task-2": "read",
+  "task-3": "scan",
+  "task-5": "read",
+  "task-8": "scan"
 }
 /** Only requests with the label count. */
 const freeLabels: Readonly<Record<string, (record: Recorded) => string | null | undefined>> = {
@@ -264,6 +273,10 @@ const values: Readonly<Record<string, (record: Recorded) => string | null | unde
 const emptied = Effect.gen(function* () {
   const { sql } = yield* Database
   yield* StoredUsage.empty
+  yield* sql`DELETE FROM task_index`
+  for (const [task_id, task_type] of Object.entries(taskTypes))
+    yield* sql`INSERT INTO task_index (task_id, task_type, status, first_micros, last_micros, is_progress, is_terminal)
+      VALUES (${task_id}, ${task_type}, 'done', 1, 2, false, true)`
   yield* sql`DELETE FROM model_prices`
   yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES ('model-1', 1, 1)`
 })

@@ -36,6 +36,7 @@ export const layer = HttpApiBuilder.group(
       byProvider: ({ query }) => usage.breakdown("providers", query),
       byService: ({ query }) => usage.breakdown("services", query),
       byTask: ({ query }) => usage.breakdown("tasks", query),
+      byTaskType: ({ query }) => usage.breakdownByTaskType(query),
       byClient: ({ query }) => usage.breakdown("clients", query),
       bySubject: ({ query }) => usage.breakdown("subjects", query),
       bySession: ({ query }) => usage.breakdownByLabel("sessions", query),

@@ -44,6 +44,8 @@ export class Usage extends Context.Service<
       filter: UsageFilter
     ) => Effect.Effect<UsageTotal, UsageFailure | Refused<"not_found">, Operator>
     readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
+    /** By the types of the tasks, which the index of tasks in PostgreSQL knows. Others are of the type `unknown`. */
+    readonly breakdownByTaskType: (query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
     /** Reads the events. Requests without the label are left out. */
     readonly breakdownByLabel: (
       by: FreeLabel,
@@ -136,6 +138,12 @@ const make = Effect.gen(function* () {
     }),
 
     breakdown,
+
+    breakdownByTaskType: Effect.fn("Usage.breakdownByTaskType")((query: BreakdownQuery) =>
+      analyze(query, (watermark) =>
+        Effect.flatMap(groups.divide(query, watermark, "day"), (range) => breakdowns.readByTaskType(query, range))
+      )
+    ),
 
     breakdownByLabel: Effect.fn("Usage.breakdownByLabel")((by: FreeLabel, query: BreakdownQuery) =>
       analyze(query, () => breakdowns.readByLabel(by, query))

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
-import type * as UsageSums from "../../state/UsageSums.ts"
+import { type Dimension as SummedDimension, summands } from "../../state/UsageSums.ts"
 import { ControlError } from "../api/schema/Errors.ts"
 import type { BreakdownQuery } from "../api/usage/UsageApi.ts"
 import { Count, computedRows } from "../store/Rows.ts"
@@ -58,6 +58,16 @@ export const make = (sql: SqlClient) => {
       const others = groups.rest(query, range, rollupDetails[by])
       return readPages(groups.groupedBy([dimension], query, range, others), query)
     },
+    /** The index of tasks knows the types. Requests have the ids of their tasks alone. */
+    readByTaskType: (query: BreakdownQuery, range: UsageGroups.SummedRange) => {
+      const ofTasks = groups.groupedBy(["task"], query, range, groups.rest(query, range, rollupDetails.tasks))
+      const typed = sql`
+        SELECT 'task_type' AS dimension,
+          CASE WHEN matching.name = 'none' THEN 'none' ELSE coalesce(task_index.task_type, 'unknown') END AS name,
+          status_code, ${sql.literal(summands.join(", "))}
+        FROM (${ofTasks}) AS matching LEFT JOIN task_index ON task_index.task_id = matching.name`
+      return readPages(typed, query)
+    },
     readByLabel: Effect.fnUntraced(function* (by: FreeLabel, query: BreakdownQuery) {
       const matching = usageSql.matchingLabels(query, freeLabels[by])
       if ((yield* countLabelled(matching)) > maxLabelled) return yield* tooManyLabelled
@@ -77,7 +87,7 @@ const dimensionOf = {
   tasks: "task",
   clients: "client",
   subjects: "subject"
-} as const satisfies Readonly<Record<string, UsageSums.Dimension>>
+} as const satisfies Readonly<Record<string, SummedDimension>>
 
 const freeLabels = { sessions: "session_id", endUsers: "end_user" } as const
 

@@ -138,5 +138,9 @@ describePortal("The first minute", (portal) => {
     // the table keeps its groups, and the drawer has the parts of one of them
     await page.goto(`${page.url().replace("split=code", "split=key")}&open=gpt-5`)
     await page.getByRole("dialog", { name: /gpt-5/ }).getByRole("heading", { name: "By key" }).waitFor()
+    await page.goto(page.url().replace(/\?.*/, "?group=task_type&open=scan"))
+    await page.getByRole("table", { name: "Usage by type of the task" }).getByText("none").waitFor()
+    await page.getByRole("dialog", { name: /scan/ }).getByRole("link", { name: "Its tasks" }).click()
+    await page.waitForURL(/\/tasks\?q=type/)
   })
 })

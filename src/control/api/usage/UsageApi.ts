@@ -356,6 +356,12 @@ export const UsageApi = HttpApiGroup.make("usage")
       "Break usage down by service"
     ),
     HttpApiEndpoint.get("byTask", "/usage/by-task", breakdown).annotate(OpenApi.Summary, "Break usage down by task"),
+    HttpApiEndpoint.get("byTaskType", "/usage/by-task-type", breakdown)
+      .annotate(OpenApi.Summary, "Break usage down by the type of the task")
+      .annotate(
+        OpenApi.Description,
+        "The index of tasks knows the types, where it is in PostgreSQL. `unknown`: the index does not have the task. `none`: the request has no task."
+      ),
     HttpApiEndpoint.get("byClient", "/usage/by-client", breakdown).annotate(
       OpenApi.Summary,
       "Break usage down by client program"

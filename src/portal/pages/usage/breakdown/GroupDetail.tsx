@@ -19,9 +19,10 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
   const filters = useUsageFilter()
   const group = groupOf(text("group"))
   const unlabelled = unlabelledOf(group, name)
-  const canFilter = unlabelled === undefined
+  const { filter } = group
+  const canFilter = unlabelled === undefined && filter !== undefined
   const times = { from: range.from.toISOString(), to: range.to.toISOString() }
-  const query = { ...filters, ...times, [group.filter]: name }
+  const query = { ...filters, ...times, ...(filter !== undefined && { [filter]: name }) }
   const sum = useApi("/admin-ui/admin/usage/summary", { query }, { enabled: canFilter })
   const split = splitOf(text("split"))?.group
   const part = split === undefined || split.name === group.name ? groupOf("model") : split
@@ -37,16 +38,27 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
         </p>
       </div>
     )
+  if (filter === undefined)
+    return (
+      <div className={styles.stack}>
+        <p>Requests have the ids of their tasks and not the types, so that they cannot be filtered by it.</p>
+        <p className={styles.controls}>
+          <LinkButton path="/tasks" search={{ q: `type:${JSON.stringify(name)}` }}>
+            Its tasks
+          </LinkButton>
+        </p>
+      </div>
+    )
   return (
     <div className={styles.stack}>
       <p className={styles.controls}>
-        <LinkButton path="/requests" search={{ [group.filter]: name }}>
+        <LinkButton path="/requests" search={{ [filter]: name }}>
           Its requests
         </LinkButton>
         {group.page !== undefined && (
           <LinkButton path={`${group.page}/${encodeURIComponent(name)}`}>Its page</LinkButton>
         )}
-        <LinkButton path="/usage" search={{ [group.filter]: name, group: "model" }}>
+        <LinkButton path="/usage" search={{ [filter]: name, group: "model" }}>
           Look at it alone
         </LinkButton>
       </p>

@@ -10,7 +10,8 @@ export interface Group {
   readonly path: BreakdownPath
   /** The server splits its series by this. Groups without one have no series of their own. */
   readonly split?: SplitName
-  readonly filter: FilterName
+  /** Requests can be filtered by it. */
+  readonly filter?: FilterName
   /** The page of one of them. */
   readonly page?: string
 }
@@ -58,7 +59,8 @@ export const groups = [
   },
   { name: "end_user", label: "End user", path: "/admin-ui/admin/usage/by-end-user", filter: "end_user" },
   { name: "session", label: "Session", path: "/admin-ui/admin/usage/by-session", filter: "session_id" },
-  { name: "task", label: "Task", path: "/admin-ui/admin/usage/by-task", filter: "task_id", page: "/tasks" }
+  { name: "task", label: "Task", path: "/admin-ui/admin/usage/by-task", filter: "task_id", page: "/tasks" },
+  { name: "task_type", label: "Type of the task", path: "/admin-ui/admin/usage/by-task-type" }
 ] as const satisfies ReadonlyArray<Group>
 
 export const groupOf = (name: string | undefined): Group => groups.find((group) => group.name === name) ?? groups[0]
@@ -81,6 +83,13 @@ const withoutModel: Readonly<Record<string, Unlabelled>> = {
   }
 }
 
+/** A task may be older than the index of tasks keeps them, and an index in Redis is not asked. */
+const withoutType: Unlabelled = {
+  label: "unknown",
+  reason: "These are the requests of tasks that the index of tasks in PostgreSQL does not have, or not with a type.",
+  search: {}
+}
+
 export interface Unlabelled {
   readonly label: string
   readonly reason: string
@@ -92,8 +101,10 @@ export interface Unlabelled {
 export const unlabelledOf = (group: Pick<Group, "name">, name: string): Unlabelled | undefined => {
   if (!isUnlabelled(name)) return undefined
   const ofModels = group.name === "model" ? withoutModel[name] : undefined
+  const ofTypes = group.name === "task_type" && name === "unknown" ? withoutType : undefined
   return (
-    ofModels ?? {
+    ofModels ??
+    ofTypes ?? {
       label: name,
       reason:
         "These are the requests without a label of this kind. They cannot be told apart from the others by a filter.",
