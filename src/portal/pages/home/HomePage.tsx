@@ -47,7 +47,7 @@ const HomePage = () => {
         actions={<CopyAs address={addressOf("/admin-ui/admin/usage/dashboard", {})} />}
       />
       <div className={styles.stack}>
-        <HomeTiles spend={spend} queues={queues} />
+        <HomeTiles />
         <div className={styles.columns}>
           <div className={styles.stack}>
             <RequestCharts />

@@ -3,19 +3,17 @@ import { IdLink } from "../../shared/links/IdLink.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
 import { countText, decimalText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
 import styles from "./Home.module.css"
-import { useLastHour, useOverhead, type useQueues, type useSpend } from "./useNumbers.ts"
-
-interface Props {
-  readonly spend: ReturnType<typeof useSpend>
-  readonly queues: ReturnType<typeof useQueues>
-}
+import { useLastHour, useOverhead, useQueues, useSpend } from "./useNumbers.ts"
 
 const quarter = 15
 
 /** Is it well, what does it cost, what needs me: one number each. */
-export const HomeTiles = ({ queues, spend }: Props) => {
+export const HomeTiles = () => {
   const hour = useLastHour()
+  // the page asks for it, too, but after all of its parts, and browsers have six requests under way at once
+  const spend = useSpend()
   const { query: overhead, quantiles } = useOverhead()
+  const queues = useQueues()
   const recent = hour.minutes.slice(-quarter)
   const perSecond = recent.reduce((sum, count) => sum + count, 0) / (quarter * 60)
   return (
