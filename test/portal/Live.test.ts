@@ -36,6 +36,20 @@ describePortal(
       await eventuallyTrue(async () => open.has(second) && (await stateOf(second)) === "live")
     })
 
+    it("that begins late is none that was lost: nothing is read twice", async () => {
+      const { answer, page } = await portal.open("/settings")
+      await answer("/live", { delayMs: 3_000 })
+      let reads = 0
+      page.on("request", (request) => {
+        if (/\/admin\/projects\?/.test(request.url())) reads++
+      })
+      await page.goto(`${portal.gateway.control}/admin-ui/projects`)
+      await eventuallyTrue(async () => (await stateOf(page)) === "live")
+      await page.waitForTimeout(500)
+      assert.strictEqual(await page.getByText("The server is back").count(), 0)
+      assert.strictEqual(reads, 1)
+    })
+
     it("leaves out nothing that happened during a read", async () => {
       const { page } = await portal.open("/projects")
       await eventuallyTrue(async () => (await stateOf(page)) === "live")
