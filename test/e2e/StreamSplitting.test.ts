@@ -311,7 +311,7 @@ const some = (stream: fc.Arbitrary<Stream>): ReadonlyArray<Stream> =>
 /** Nobody has asked for it: what a broken upstream, or an attacker behind it, sends along. */
 const unasked = ScriptedServer.answer('data: {"for":"somebody else"}\n\n')
 
-const runs = 80
+const runs = 40
 
 describe.skipIf(!Deployment.available)("a stream, however it is split on its way", () => {
   layer(Bench.layer, { excludeTestServices: true })((it) => {
