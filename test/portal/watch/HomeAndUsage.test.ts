@@ -63,6 +63,14 @@ describePortal("The first minute", (portal) => {
       assert.match(await tile(name).innerText(), /The database is away\.\s+internal_error · request req-of-the-test/)
       assert.notMatch(await tile(name).innerText(), /\$0|0 refused|no request/)
     }
+    const blind = await answer(/admin\/(limits|models|keys|system)|usage\/summary|tasks\//, {
+      status: 500,
+      message: "The database is away."
+    })
+    await page.reload()
+    await page.getByText(/^Could not look at limits, keys that expire/).waitFor()
+    assert.strictEqual(await page.getByText("Nothing needs you").count(), 0)
+    await blind()
     await failing()
     await tile("Spend today").getByRole("button", { name: "Try again: Spend today" }).press("Enter")
     await tile("Spend today")

@@ -32,11 +32,12 @@ export const Attention = () => {
       isBusy={!isSettled}
       flush
     >
-      {isPending && findings.length === 0 ? (
-        <Skeleton height={200} />
-      ) : findings.length === 0 ? (
+      {isPending && findings.length === 0 && <Skeleton height={200} />}
+      {/* nobody knows while a part cannot be looked at */}
+      {!isPending && findings.length === 0 && failed.length === 0 && (
         <p className={styles.note}>Nothing needs you: no budget ends early, no key expires, and nothing fails.</p>
-      ) : (
+      )}
+      {shown.length > 0 && (
         <ul className={styles.list}>
           {shown.map((finding) => (
             <Row key={finding.id} finding={finding} />
