@@ -174,7 +174,11 @@ const testTypical = (name: string, programs: Programs) =>
       const slow = { isLoading: true, prepare: ({ answer }: OpenedPage) => answer(api, { delayMs: 5_000 }) }
       testState(portal, "operators, slow", () => someOf(operators()), viewsOf(["light", 360]), slow)
 
-      const forbidden = { token: () => portal.tokenWith("audit:read") }
+      const forbidden = {
+        token: () => portal.tokenWith("audit:read"),
+        // the files of a page are under way before it is known who may see it, and Chromium remarks that after seconds
+        prepare: async ({ problems }: OpenedPage) => problems.expect(/was preloaded using link preload but not used/)
+      }
       testState(portal, "operators, forbidden", () => operators().slice(1), viewsOf(), forbidden)
     },
     { tasks: shopTasks, ...programs }

@@ -5,6 +5,8 @@ import { useEffect } from "react"
 import { addressOf } from "../../../api/control.ts"
 import { useApi } from "../../../api/queries.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
+import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
@@ -38,6 +40,25 @@ const OneChange = ({ id }: { readonly id: string }) => {
     if (state === undefined || state === "running") return
     for (const path of staleAfterKeys) void client.invalidateQueries({ queryKey: [path] })
   }, [client, state])
+  if (known.error?.status === 404)
+    return (
+      <>
+        <PageHeader title="Bulk key change" />
+        <Empty action={<LinkButton path="/keys/changes">All bulk changes</LinkButton>}>
+          No change has the id <ForeignText>{id}</ForeignText>.
+        </Empty>
+      </>
+    )
+  // one failure is said once, and not by each part
+  if (change === undefined && known.error !== null)
+    return (
+      <>
+        <PageHeader title="Bulk key change" />
+        <Panel query={known} height={420}>
+          {null}
+        </Panel>
+      </>
+    )
   const keys = change?.keys
   const text = (count: number | undefined) => (count === undefined ? undefined : countText(count))
   return (
