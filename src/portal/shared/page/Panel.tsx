@@ -41,6 +41,8 @@ export const Panel = ({
 }: Props) => {
   const id = useId()
   const isLoading = query?.isPending === true
+  /** What is shown is of the range or the filter before. */
+  const isOld = query?.isPlaceholderData === true
   const hasNothing = isLoading || (query?.error != null && query.data === undefined)
   const failure = query?.error && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
   const content = isLoading ? <Skeleton height={height} /> : hasNothing ? failure : (empty ?? children)
@@ -48,7 +50,7 @@ export const Panel = ({
     <section
       className={styles.panel}
       aria-labelledby={title === undefined ? undefined : id}
-      aria-busy={isLoading || isBusy}
+      aria-busy={isLoading || isOld || isBusy}
     >
       {title !== undefined && (
         <header className={styles.header}>
@@ -61,7 +63,7 @@ export const Panel = ({
       {!hasNothing && failure}
       <div
         className={flush ? styles.flush : styles.content}
-        data-dimmed={query?.isPlaceholderData === true || undefined}
+        data-dimmed={isOld || undefined}
         style={{ minHeight: hasNothing ? height : undefined }}
       >
         <PartBoundary>{content}</PartBoundary>
