@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process"
-import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
-import { delimiter, dirname, join } from "node:path"
+import { copyFileSync, cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { basename, delimiter, dirname, join } from "node:path"
 import { root } from "../Guides.ts"
 
 const bin = join(root, "node_modules", ".bin")
@@ -41,7 +41,11 @@ const sources = ["package.json", "tsconfig.json", "README.md", "LICENSE", "CHANG
  */
 export const pack = async (folder: string): Promise<string> => {
   const packed = process.env["SVC_TEST_PACKAGE"]
-  if (packed !== undefined) return packed
+  if (packed !== undefined) {
+    const tarball = join(folder, basename(packed))
+    copyFileSync(packed, tarball)
+    return tarball
+  }
   const copy = join(folder, "source")
   for (const name of sources) cpSync(join(root, name), join(copy, name), { recursive: true })
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))
