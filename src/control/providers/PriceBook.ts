@@ -59,7 +59,7 @@ const entries: ReadonlyArray<BookEntry> = book.vendors.flatMap(({ prices, vendor
 
 const byModel = new Map(entries.map((entry) => [entry.model, entry]))
 
-/** What to know beside the price of a model, such as that long prompts cost more. */
+/** Returns the note that the book has beside the price of a model, such as that long prompts cost more. */
 export const noteOf = (model: string): string | null => byModel.get(model)?.note ?? null
 
 export const isInBook = (model: string): boolean => byModel.has(model)

@@ -135,7 +135,7 @@ export type RepairRefused =
 
 export type RepairResult = { readonly _tag: "Done" } | RepairRefused
 
-/** What became of many records. */
+/** The result of a request that archives many records, or takes them out of the archive. */
 export interface RepairedMany {
   readonly changed: number
   readonly ids: ReadonlyArray<string>

@@ -41,7 +41,7 @@ export const Panel = ({
 }: Props) => {
   const id = useId()
   const isLoading = query?.isPending === true
-  /** What is shown is of the range or the filter before. */
+  /** The panel still shows the range or the filter before. */
   const isOld = query?.isPlaceholderData === true
   const hasNothing = isLoading || (query?.error != null && query.data === undefined)
   const failure = query?.error && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />

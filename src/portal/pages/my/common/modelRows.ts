@@ -8,7 +8,7 @@ export interface ModelRow {
   /** In dollars for a million tokens. `undefined`: the model has no price. */
   readonly input: number | undefined
   readonly output: number | undefined
-  /** What to know beside the price, such as that long prompts cost more. */
+  /** The note of the price book, such as that long prompts cost more. */
   readonly note: string | null
   readonly requests: number
   readonly tokens: number

@@ -84,10 +84,18 @@ const withoutModel: Readonly<Record<string, Unlabelled>> = {
 }
 
 /** A task may be older than the index of tasks keeps them, and an index in Redis is not asked. */
-const withoutType: Unlabelled = {
-  label: "unknown",
-  reason: "These are the requests of tasks that the index of tasks in PostgreSQL does not have, or not with a type.",
-  search: {}
+const withoutType: Readonly<Record<string, Unlabelled>> = {
+  unknown: {
+    label: "unknown",
+    reason: "These are the requests of tasks that the index of tasks in PostgreSQL does not have, or not with a type.",
+    search: {}
+  }
+}
+
+/** Groups that have reasons of their own for what has no label. */
+const explained: Readonly<Record<string, Readonly<Record<string, Unlabelled>>>> = {
+  model: withoutModel,
+  task_type: withoutType
 }
 
 export interface Unlabelled {
@@ -100,11 +108,8 @@ export interface Unlabelled {
 /** Explains a group without a label. Returns `undefined` if the group has one. */
 export const unlabelledOf = (group: Pick<Group, "name">, name: string): Unlabelled | undefined => {
   if (!isUnlabelled(name)) return undefined
-  const ofModels = group.name === "model" ? withoutModel[name] : undefined
-  const ofTypes = group.name === "task_type" && name === "unknown" ? withoutType : undefined
   return (
-    ofModels ??
-    ofTypes ?? {
+    explained[group.name]?.[name] ?? {
       label: name,
       reason:
         "These are the requests without a label of this kind. They cannot be told apart from the others by a filter.",
