@@ -8,7 +8,7 @@ export interface Sizes {
   readonly cheapMs: number
 }
 
-export const usualSizes: Sizes = { longest: 65_536, cheapMs: 2 }
+export const usualSizes: Sizes = { longest: 32_768, cheapMs: 1 }
 
 /** Four times the input may take so many times as long: linear is 4, n log n is below 5, quadratic is 16. */
 const mostGrowth = 8

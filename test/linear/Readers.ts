@@ -100,7 +100,7 @@ export interface Reader {
 /** A request's head has at most 16 KiB, which makes a small price for each character of it unimportant. */
 const head: Sizes = { longest: 16_384, cheapMs: 0.5 }
 /** Of what costs more for each character: schemas, patterns one after the other, a call for each byte. */
-const thorough: Sizes = { longest: 16_384, cheapMs: 2 }
+const thorough: Sizes = { longest: 8_192, cheapMs: 1 }
 
 const reader =
   (shapes: ReadonlyArray<Shape>, usual: Sizes) =>
@@ -444,7 +444,7 @@ export const readers: ReadonlyArray<Reader> = [
       for (let at = 0; at < text.length; at++) scanner.push(text.charAt(at))
       return scanner.flush()
     },
-    { longest: 4_096, cheapMs: 4 }
+    { longest: 2_048, cheapMs: 2 }
   ),
   ...(["buffer", "window"] as const).flatMap((streamMode) =>
     ofStream(
@@ -535,7 +535,7 @@ export const readers: ReadonlyArray<Reader> = [
       const choices = text.split("").map((held, index) => ({ index, delta: { content: `a${held}` } }))
       return stream.push(bytes(`data: ${JSON.stringify({ choices })}\n\n`)) + stream.end()
     },
-    { longest: 1_024, cheapMs: 8 }
+    { longest: 512, cheapMs: 4 }
   ),
   ofLetters(
     "a guarded text that is never held, letter by letter",
