@@ -108,13 +108,15 @@ const frame = (portal: Portal) => {
     await page.getByRole("heading", { name: "zebra crossing" }).waitFor()
   })
 
-  it("says of an id that nothing has it, and where to look", async () => {
+  it("says once of an id or a name that nothing has it, and where to look", async () => {
     const { page, problems } = await portal.open("/keys/nope")
     problems.expect(/^404 GET/)
-    await page.getByText("No key has the id").waitFor()
-    assert.strictEqual(await page.getByRole("button", { name: "Try again" }).count(), 0)
-    await page.goto(`${portal.gateway.control}/admin-ui/dead-letters/nope`)
-    await page.getByText("No dead letter has the id").waitFor()
+    for (const [path, kind, list] of missing) {
+      await page.goto(`${portal.gateway.control}/admin-ui${path}/nope`)
+      await page.getByText(`No ${kind} has the`).waitFor()
+      await page.getByRole("main").getByRole("link", { name: list }).waitFor()
+      assert.strictEqual(await page.getByRole("button", { name: "Try again" }).count(), 0, path)
+    }
   })
 
   it("finds what has an id", async () => {
@@ -165,6 +167,17 @@ const frame = (portal: Portal) => {
     await eventuallyTrue(async () => (await indicator.innerText()) === "live")
   })
 }
+
+/** The pages of one object, the word for it, and the link to all of them. */
+const missing = [
+  ["/keys", "key", "All keys"],
+  ["/keys/changes", "change", "All bulk changes"],
+  ["/projects", "project", "All projects"],
+  ["/services", "service", "All services"],
+  ["/guardrails", "guardrail", "All guardrails"],
+  ["/dead-letters", "dead letter", "Dead-letter queues"],
+  ["/dead-letters/replays", "replay", "All replays"]
+] as const
 
 describePortal("The portal", (portal) => {
   describe("signing in", () => signingIn(portal))

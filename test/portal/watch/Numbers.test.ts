@@ -18,7 +18,7 @@ import { barsOf } from "../../../src/portal/pages/system/histogram.ts"
 import { combined, measureOf } from "../../../src/portal/pages/usage/breakdown/measures.ts"
 import { peakSentence } from "../../../src/portal/shared/charts/peak.ts"
 import { filled } from "../../../src/portal/shared/usage/buckets.ts"
-import { raiseEndsText, usedUpText } from "../../../src/portal/shared/words/LimitWords.tsx"
+import { raiseEndsText, usedUpText } from "../../../src/portal/shared/words/format.ts"
 import { csvLine } from "../../../src/portal/shared/words/saveText.ts"
 
 const hourMs = 3_600_000

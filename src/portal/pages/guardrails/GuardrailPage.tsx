@@ -6,9 +6,13 @@ import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
+import { UnreadPage } from "../../shared/page/UnreadPage.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { Bench } from "./bench/Bench.tsx"
 import { Coverage, CoverageSentence } from "./Coverage.tsx"
@@ -26,6 +30,18 @@ const GuardrailPage = () => {
   const found = useApi(path, { params: { name } })
   const guardrail = found.data
   useLiveRefresh(liveTopics, [path])
+  if (found.error !== null && guardrail === undefined)
+    return (
+      <UnreadPage
+        title="Guardrail"
+        query={found}
+        missing={
+          <Empty action={<LinkButton path="/guardrails">All guardrails</LinkButton>}>
+            No guardrail has the name <ForeignText>{name}</ForeignText>.
+          </Empty>
+        }
+      />
+    )
   return (
     <>
       <PageHeader

@@ -7,9 +7,11 @@ import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
-import { Panel } from "../../shared/page/Panel.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
+import { UnreadPage } from "../../shared/page/UnreadPage.tsx"
 import { ChangeList } from "../../shared/policy/ChangeList.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { CopyButton } from "../../shared/words/CopyButton.tsx"
@@ -32,16 +34,18 @@ const ProjectPage = () => {
   const maySeeAudit = useAllowed("audit:read")
   useLiveRefresh(liveTopics, [projectPath])
   const project = query.data
-  if (project === undefined || project.id !== id) {
+  if (project === undefined || project.id !== id)
     return (
-      <>
-        <PageHeader title="Project" />
-        <Panel query={query} height={420}>
-          {null}
-        </Panel>
-      </>
+      <UnreadPage
+        title="Project"
+        query={query}
+        missing={
+          <Empty action={<LinkButton path="/projects">All projects</LinkButton>}>
+            No project has the id <ForeignText>{id}</ForeignText>.
+          </Empty>
+        }
+      />
     )
-  }
   return (
     <>
       <PageHeader

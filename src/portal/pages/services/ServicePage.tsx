@@ -2,9 +2,13 @@ import { useParams } from "@tanstack/react-router"
 import { useTextSearch } from "../../address/search.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
+import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
+import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
+import { UnreadPage } from "../../shared/page/UnreadPage.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { EndpointPrices } from "./EndpointPrices.tsx"
 import { OpenApi } from "./OpenApi.tsx"
@@ -29,6 +33,18 @@ const ServicePage = () => {
   )
   const isProjectKnown = projectId === null || project.data !== undefined
   useLiveRefresh(liveTopics, [path])
+  if (found.error !== null && service === undefined)
+    return (
+      <UnreadPage
+        title="Service"
+        query={found}
+        missing={
+          <Empty action={<LinkButton path="/services">All services</LinkButton>}>
+            No service has the name <ForeignText>{name}</ForeignText>.
+          </Empty>
+        }
+      />
+    )
   return (
     <>
       <PageHeader

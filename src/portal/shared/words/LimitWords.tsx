@@ -1,4 +1,3 @@
-import { relativeText } from "./format.ts"
 import { When } from "./When.tsx"
 
 // every page says the same of a forecast and of a raise
@@ -10,15 +9,9 @@ export const UsedUp = ({ at }: { readonly at: string }) => (
   </>
 )
 
-export const usedUpText = (at: string, now: number): string =>
-  `used up ${relativeText(Date.parse(at), now)} at this rate`
-
 /** "raised; the raise ends in 6 d". */
 export const RaiseEnds = ({ at }: { readonly at: string }) => (
   <>
     raised; the raise ends <When at={at} />
   </>
 )
-
-export const raiseEndsText = (at: string, now: number): string =>
-  `raised; the raise ends ${relativeText(Date.parse(at), now)}`

@@ -138,3 +138,11 @@ export const bytesText = (bytes: number): string =>
       : bytes < 1_073_741_824
         ? `${(bytes / 1_048_576).toFixed(1)} MiB`
         : `${(bytes / 1_073_741_824).toFixed(1)} GiB`
+
+/** Says in a title what `UsedUp` shows. */
+export const usedUpText = (at: string, now: number): string =>
+  `used up ${relativeText(Date.parse(at), now)} at this rate`
+
+/** Says in a title what `RaiseEnds` shows. */
+export const raiseEndsText = (at: string, now: number): string =>
+  `raised; the raise ends ${relativeText(Date.parse(at), now)}`

@@ -12,6 +12,7 @@ import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tabs } from "../../../shared/page/Tabs.tsx"
+import { UnreadPage } from "../../../shared/page/UnreadPage.tsx"
 import { JsonTree } from "../../../shared/tasks/JsonTree.tsx"
 import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
 import { ReplayDialog } from "../../../shared/tasks/ReplayDialog.tsx"
@@ -39,21 +40,24 @@ const LetterPage = () => {
   const letter = useTasksApi<Letter>(taskPath`/dlq/messages/${dlqId}`, {}, { refreshAfter: untilProved })
   useTaskEvents(letter.data?.task_id, () => void letter.refetch())
   const { data } = letter
-  if (letter.error?.status === 404 && data === undefined)
+  if (letter.error !== null && data === undefined)
     return (
-      <>
-        <PageHeader title="Dead letter" />
-        <Empty
-          action={
-            <LinkButton path="/dead-letters" search={{ tab: "queues" }}>
-              Dead-letter queues
-            </LinkButton>
-          }
-        >
-          No dead letter has the id <ForeignText>{dlqId}</ForeignText>. If its message is still in its queue, indexing
-          the queue finds it again.
-        </Empty>
-      </>
+      <UnreadPage
+        title="Dead letter"
+        query={letter}
+        missing={
+          <Empty
+            action={
+              <LinkButton path="/dead-letters" search={{ tab: "queues" }}>
+                Dead-letter queues
+              </LinkButton>
+            }
+          >
+            No dead letter has the id <ForeignText>{dlqId}</ForeignText>. If its message is still in its queue, indexing
+            the queue finds it again.
+          </Empty>
+        }
+      />
     )
   return (
     <>

@@ -3,9 +3,12 @@ import { useTasksApi } from "../../../api/queries.ts"
 import type { ReplayJobDetail } from "../../../api/TaskTypes.ts"
 import { taskPath, tasksPath } from "../../../api/tasks.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
+import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { UnreadPage } from "../../../shared/page/UnreadPage.tsx"
 import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
 import { durationText } from "../../../shared/words/format.ts"
@@ -32,6 +35,24 @@ const ReplayPage = () => {
   const known = useTasksApi<ReplayJobDetail>(path, {}, { refreshAfter: untilProved })
   const job = known.data
   const proved = job === undefined ? undefined : provedOf(job)
+  if (known.error !== null && job === undefined)
+    return (
+      <UnreadPage
+        title="Replay"
+        query={known}
+        missing={
+          <Empty
+            action={
+              <LinkButton path="/dead-letters" search={{ tab: "replays" }}>
+                All replays
+              </LinkButton>
+            }
+          >
+            No replay has the id <ForeignText>{replayId}</ForeignText>.
+          </Empty>
+        }
+      />
+    )
   return (
     <>
       <PageHeader

@@ -10,6 +10,7 @@ import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { UnreadPage } from "../../../shared/page/UnreadPage.tsx"
 import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
 import { countText } from "../../../shared/words/format.ts"
@@ -40,24 +41,17 @@ const OneChange = ({ id }: { readonly id: string }) => {
     if (state === undefined || state === "running") return
     for (const path of staleAfterKeys) void client.invalidateQueries({ queryKey: [path] })
   }, [client, state])
-  if (known.error?.status === 404)
-    return (
-      <>
-        <PageHeader title="Bulk key change" />
-        <Empty action={<LinkButton path="/keys/changes">All bulk changes</LinkButton>}>
-          No change has the id <ForeignText>{id}</ForeignText>.
-        </Empty>
-      </>
-    )
-  // one failure is said once, and not by each part
   if (change === undefined && known.error !== null)
     return (
-      <>
-        <PageHeader title="Bulk key change" />
-        <Panel query={known} height={420}>
-          {null}
-        </Panel>
-      </>
+      <UnreadPage
+        title="Bulk key change"
+        query={known}
+        missing={
+          <Empty action={<LinkButton path="/keys/changes">All bulk changes</LinkButton>}>
+            No change has the id <ForeignText>{id}</ForeignText>.
+          </Empty>
+        }
+      />
     )
   const keys = change?.keys
   const text = (count: number | undefined) => (count === undefined ? undefined : countText(count))

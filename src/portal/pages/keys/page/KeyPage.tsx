@@ -7,8 +7,8 @@ import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
-import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tabs } from "../../../shared/page/Tabs.tsx"
+import { UnreadPage } from "../../../shared/page/UnreadPage.tsx"
 import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
 import { KeyActions } from "../actions/KeyActions.tsx"
@@ -31,25 +31,18 @@ const KeyPage = () => {
   const maySeeAudit = useAllowed("audit:read")
   useLiveRefresh(liveTopics, [keyPath, "/admin-ui/admin/policy/effective"])
   const key = query.data
-  if (query.error?.status === 404 && key?.id !== id)
+  if (key === undefined || key.id !== id)
     return (
-      <>
-        <PageHeader title="Key" />
-        <Empty action={<LinkButton path="/keys">All keys</LinkButton>}>
-          No key has the id <ForeignText>{id}</ForeignText>. Find it by its name, its owner or its prefix.
-        </Empty>
-      </>
+      <UnreadPage
+        title="Key"
+        query={query}
+        missing={
+          <Empty action={<LinkButton path="/keys">All keys</LinkButton>}>
+            No key has the id <ForeignText>{id}</ForeignText>. Find it by its name, its owner or its prefix.
+          </Empty>
+        }
+      />
     )
-  if (key === undefined || key.id !== id) {
-    return (
-      <>
-        <PageHeader title="Key" />
-        <Panel query={query} height={420}>
-          {null}
-        </Panel>
-      </>
-    )
-  }
   return (
     <>
       <PageHeader
