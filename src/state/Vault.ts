@@ -45,7 +45,7 @@ const sealedPrefix = "v1"
 /** An encrypted value has the form `v1.<key ID>.<nonce>.<ciphertext and tag>`. */
 interface SealingKey {
   readonly id: string
-  readonly bytes: Uint8Array
+  readonly key: Redacted.Redacted<Uint8Array>
 }
 
 export const keyId = (key: Redacted.Redacted<Uint8Array>): string =>
@@ -53,7 +53,7 @@ export const keyId = (key: Redacted.Redacted<Uint8Array>): string =>
 
 const sealingKeyOf = (key: Redacted.Redacted<Uint8Array>): SealingKey => ({
   id: keyId(key),
-  bytes: Redacted.value(key)
+  key
 })
 
 const make = (key: Option.Option<SealingKey>, previous: Option.Option<SealingKey>): Vault["Service"] => {
@@ -66,7 +66,7 @@ const make = (key: Option.Option<SealingKey>, previous: Option.Option<SealingKey
     seal: (secret, context) =>
       Option.match(key, {
         onNone: () => plaintextPrefix + Redacted.value(secret),
-        onSome: (inForce) => seal(inForce, secret, context)
+        onSome: ({ key }) => currentPrefix + sealUnder(key, secret, context)
       }),
     open: (sealed, context) =>
       Effect.suspend(() => {
@@ -75,33 +75,46 @@ const make = (key: Option.Option<SealingKey>, previous: Option.Option<SealingKey
         const unreadable = (reason: UnreadableSecret["reason"]) =>
           Effect.fail(new UnreadableSecret({ context, reason }))
         if (sealingKeys.length === 0) return unreadable("no_key")
-        const [version, id, nonce = "", box = ""] = sealed.split(".")
+        const [version, id, ...box] = sealed.split(".")
         if (version !== sealedPrefix) return unreadable("damaged")
         const sealingKey = sealingKeys.find((one) => one.id === id)
         if (sealingKey === undefined) return unreadable("other_key")
-        return Effect.try({
-          try: () => open(sealingKey, Buffer.from(nonce, "base64url"), Buffer.from(box, "base64url"), context),
-          catch: () => new UnreadableSecret({ context, reason: "damaged" })
+        return Option.match(openUnder(sealingKey.key, box.join("."), context), {
+          onNone: () => unreadable("damaged"),
+          onSome: Effect.succeed
         })
       }),
     isCurrent: (sealed) => sealed.startsWith(currentPrefix),
     derive: (salt, purpose) => {
-      const material = Option.match(key, { onNone: () => new Uint8Array(0), onSome: ({ bytes }) => bytes })
+      const material = Option.match(key, { onNone: () => new Uint8Array(0), onSome: ({ key }) => Redacted.value(key) })
       return Redacted.make(Buffer.from(hkdfSync("sha256", material, salt, purpose, 32)))
     }
   }
 }
 
-const seal = (key: SealingKey, secret: Redacted.Redacted, context: string): string => {
+/** Returns `<nonce>.<ciphertext and tag>`, which opens under the same key and in the same context alone. */
+export const sealUnder = (key: Redacted.Redacted<Uint8Array>, secret: Redacted.Redacted, context: string): string => {
   const nonce = randomBytes(12)
-  const cipher = createCipheriv("aes-256-gcm", key.bytes, nonce).setAAD(Buffer.from(context))
+  const cipher = createCipheriv("aes-256-gcm", Redacted.value(key), nonce).setAAD(Buffer.from(context))
   const ciphertext = Buffer.concat([cipher.update(Redacted.value(secret), "utf8"), cipher.final(), cipher.getAuthTag()])
-  return [sealedPrefix, key.id, nonce.toString("base64url"), ciphertext.toString("base64url")].join(".")
+  return [nonce.toString("base64url"), ciphertext.toString("base64url")].join(".")
 }
 
-const open = (key: SealingKey, nonce: Uint8Array, box: Uint8Array, context: string): Redacted.Redacted => {
-  const decipher = createDecipheriv("aes-256-gcm", key.bytes, nonce)
-    .setAAD(Buffer.from(context))
-    .setAuthTag(box.subarray(-16))
-  return Redacted.make(decipher.update(box.subarray(0, -16), undefined, "utf8") + decipher.final("utf8"))
+/** A shorter tag would be easier to forge. */
+const tagLength = { authTagLength: 16 } as const
+
+/** Returns `none` if the key or the context is another one, or if the text was changed. */
+export const openUnder = (
+  key: Redacted.Redacted<Uint8Array>,
+  sealed: string,
+  context: string
+): Option.Option<Redacted.Redacted> => {
+  const [nonce = "", encoded = ""] = sealed.split(".")
+  const box = Buffer.from(encoded, "base64url")
+  return Option.liftThrowable(() => {
+    const decipher = createDecipheriv("aes-256-gcm", Redacted.value(key), Buffer.from(nonce, "base64url"), tagLength)
+      .setAAD(Buffer.from(context))
+      .setAuthTag(box.subarray(-16))
+    return Redacted.make(decipher.update(box.subarray(0, -16), undefined, "utf8") + decipher.final("utf8"))
+  })()
 }
