@@ -11,7 +11,7 @@ import { ControlError, type Refused, RequestId } from "../api/schema/Errors.ts"
 import { KeyAuthorization, KeyHolder } from "../api/schema/Security.ts"
 import { bearerToken, findSession, sessionServices } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
-import type { Sessions } from "../session/Sessions.ts"
+import { Sessions } from "../session/Sessions.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as SecretLookUps from "../store/SecretLookUps.ts"
 
@@ -19,7 +19,11 @@ export type KeyRefused = ControlError<
   "invalid_virtual_key" | "disabled_virtual_key" | "revoked_virtual_key" | "expired_virtual_key"
 >
 
-type Authenticated = Effect.Effect<KeyHolder["Service"], KeyRefused | StoreFailure, HttpServerRequest.HttpServerRequest>
+type Authenticated = Effect.Effect<
+  Omit<KeyHolder["Service"], "secret">,
+  KeyRefused | StoreFailure,
+  HttpServerRequest.HttpServerRequest
+>
 
 /**
  * Authenticates gateway keys that are presented to the control listener. A program that sends the key uses it. A person
@@ -109,15 +113,16 @@ export const layer: Layer.Layer<KeyAuthorization, never, PresentedKeys | Session
   Effect.gen(function* () {
     const keys = yield* PresentedKeys
     const services = yield* sessionServices
+    const sessions = yield* Sessions
 
     const authenticateHolder = Effect.gen(function* () {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       const isPresented = headers["authorization"] !== undefined || headers["x-api-key"] !== undefined
       const session = isPresented ? Option.none() : yield* Effect.provideContext(findSession, services)
       if (Option.isNone(session)) return yield* authenticatePresented(keys)
-      return session.value.owner._tag === "GatewayKey"
-        ? yield* keys.authenticateDigest(session.value.secretDigest)
-        : yield* noKey
+      if (session.value.owner._tag !== "GatewayKey") return yield* noKey
+      const holder = yield* keys.authenticateDigest(session.value.secretDigest)
+      return { ...holder, secret: Effect.sync(() => sessions.keyOf(session.value)) }
     })
 
     return authorizationBy(authenticateHolder)
@@ -145,7 +150,10 @@ const authorizationBy = (
 /** Reads the gateway key from `Authorization` or `x-api-key`. The proxy listener may be configured to use another header. */
 const authenticatePresented = (keys: PresentedKeys["Service"]) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-    Effect.flatMap(presentedKey(headers), keys.authenticate)
+    Effect.gen(function* () {
+      const key = yield* presentedKey(headers)
+      return { ...(yield* keys.authenticate(key)), secret: Effect.succeedSome(key) }
+    })
   )
 
 /** A request with two different keys is refused, because either of them could be meant. */

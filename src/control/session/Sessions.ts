@@ -3,12 +3,14 @@ import { Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } 
 import type { HttpServerRequest } from "effect/http"
 import { Database } from "../../services/Database.ts"
 import * as Secret from "../../state/Secret.ts"
+import { Vault } from "../../state/Vault.ts"
 import { Timestamp } from "../api/schema/Fields.ts"
 import { Scope } from "../api/schema/Security.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as SecretLookUps from "../store/SecretLookUps.ts"
 import { lifetime } from "./PresentedSession.ts"
+import * as SealedKey from "./SealedKey.ts"
 import { isSessionValue } from "./SessionCookie.ts"
 
 /**
@@ -36,6 +38,8 @@ export interface Session {
   readonly expiresAt: DateTime.Utc
   /** The value of the cookie. */
   readonly value: Redacted.Redacted
+  /** The gateway key that started the session, sealed. `null` for operator tokens and sessions of older versions. */
+  readonly sealedKey: string | null
 }
 
 /** False while a process checks by itself whether a session is still valid. That does not extend the session. */
@@ -43,7 +47,8 @@ export const CountsAsUse = Context.Reference<boolean>("svc/control/CountsAsUse",
 
 /**
  * Stores the sessions of browsers in the database, by hash, so that every process knows them. A session ends with its
- * token or key, with the secret that started it, when it was not used for 12 hours, and at its `ends_at`.
+ * token or key, with the secret that started it, when it was not used for 12 hours, and at its `ends_at`. That of a
+ * gateway key keeps the key sealed, so that its holder can try the key out.
  */
 export class Sessions extends Context.Service<
   Sessions,
@@ -60,6 +65,8 @@ export class Sessions extends Context.Service<
       values: ReadonlyArray<string>
     ) => Effect.Effect<Option.Option<Session>, StoreFailure, HttpServerRequest.HttpServerRequest>
     readonly end: (session: Session) => Effect.Effect<void, StoreFailure, Actor>
+    /** Opens the gateway key that started the session, where it is kept. */
+    readonly keyOf: (session: Session) => Option.Option<Redacted.Redacted>
   }
 >()("svc/control/Sessions") {
   static readonly layer = Layer.suspend(() => Layer.effect(Sessions, make))
@@ -72,6 +79,8 @@ export const insertSession = Effect.fnUntraced(function* (session: {
   readonly secretHash: Uint8Array
   /** When the session ends whatever happens. */
   readonly endsAt: DateTime.Utc | null
+  /** Seals the gateway key under the value of the cookie, which is made here. */
+  readonly seal?: (value: Redacted.Redacted) => string
 }) {
   const { write } = yield* Mutation
   const now = yield* DateTime.now
@@ -91,7 +100,8 @@ export const insertSession = Effect.fnUntraced(function* (session: {
       created_at: DateTime.toDateUtc(now),
       used_at: DateTime.toDateUtc(now),
       expires_at: DateTime.toDateUtc(DateTime.addDuration(now, lifetime)),
-      ends_at: session.endsAt && DateTime.toDateUtc(session.endsAt)
+      ends_at: session.endsAt && DateTime.toDateUtc(session.endsAt),
+      sealed_key: session.seal?.(value) ?? null
     })} RETURNING id`
   )
   return { id, value }
@@ -100,6 +110,7 @@ export const insertSession = Effect.fnUntraced(function* (session: {
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
+  const vault = yield* Vault
 
   const create = Effect.fn("Sessions.create")((owner: SessionOwner, secret: Redacted.Redacted) =>
     audit.mutate(function* () {
@@ -109,7 +120,13 @@ const make = Effect.gen(function* () {
       const { name } = yield* nameRows.only(sql`SELECT coalesce(
         (SELECT name FROM operator_tokens WHERE id = ${tokenId}),
         (SELECT coalesce(name, key_prefix) FROM api_keys WHERE id = ${keyId})) AS name`)
-      const { id, value } = yield* insertSession({ tokenId, keyId, secretHash: Secret.digest(secret), endsAt: null })
+      const { id, value } = yield* insertSession({
+        tokenId,
+        keyId,
+        secretHash: Secret.digest(secret),
+        endsAt: null,
+        ...(keyId !== null && { seal: (cookie) => SealedKey.seal(vault, { cookie, keyId }, secret) })
+      })
       return {
         result: value,
         auditAction: { target: "session", action: "sessions:sign_in" },
@@ -124,7 +141,7 @@ const make = Effect.gen(function* () {
     const at = DateTime.toDateUtc(yield* DateTime.now)
     const rows = yield* sessionRows.all(sql`
       SELECT s.id, encode(s.session_hash, 'hex') AS digest, s.token_id, s.key_id, encode(s.secret_hash, 'hex') AS secret_digest, s.created_at, s.used_at,
-        s.ends_at, coalesce(t.name, k.name, k.key_prefix) AS name, coalesce(t.scopes, '{}') AS scopes
+        s.ends_at, s.sealed_key, coalesce(t.name, k.name, k.key_prefix) AS name, coalesce(t.scopes, '{}') AS scopes
       FROM operator_sessions s LEFT JOIN operator_tokens t ON t.id = s.token_id LEFT JOIN api_keys k ON k.id = s.key_id
       WHERE s.session_hash = ANY(ARRAY(SELECT decode(digest, 'hex') FROM unnest(${digests}::text[]) AS digest))
         AND s.expires_at > ${at} AND coalesce(s.ends_at > ${at}, true)
@@ -171,7 +188,14 @@ const make = Effect.gen(function* () {
           changes: []
         }
       })
-    )
+    ),
+    keyOf: ({ owner, sealedKey, secretDigest, value }) =>
+      sealedKey === null || owner._tag !== "GatewayKey"
+        ? Option.none()
+        : Option.filter(
+            SealedKey.open(vault, { cookie: value, keyId: owner.id }, sealedKey),
+            (key) => Secret.digestHex(Redacted.value(key)) === secretDigest
+          )
   })
 })
 
@@ -188,7 +212,8 @@ const Row = Schema.Struct({
   scopes: Schema.Array(Schema.String),
   created_at: Schema.DateTimeUtcFromDate,
   used_at: Schema.DateTimeUtcFromDate,
-  ends_at: Schema.NullOr(Schema.DateTimeUtcFromDate)
+  ends_at: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  sealed_key: Schema.NullOr(Schema.String)
 })
 const nameRows = computedRows(Schema.Struct({ name: Schema.NullOr(Schema.String) }))
 const idRows = computedRows(Schema.Struct({ id: Schema.String }))
@@ -206,7 +231,8 @@ const toSession = (row: typeof Row.Type, value: string, usedAt: DateTime.Utc): S
     DateTime.addDuration(usedAt, lifetime),
     row.ends_at ?? DateTime.addDuration(usedAt, lifetime)
   ),
-  value: Redacted.make(value)
+  value: Redacted.make(value),
+  sealedKey: row.sealed_key
 })
 
 const snapshots = Snapshots.of(

@@ -1,4 +1,4 @@
-import { Context, type Option, Schema } from "effect"
+import { Context, type Effect, type Option, type Redacted, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { GuardrailPolicy } from "../../../policy/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
@@ -141,6 +141,8 @@ export class KeyHolder extends Context.Service<
     readonly projectId: Option.Option<string>
     readonly teamId: Option.Option<string>
     readonly guardrails: GuardrailPolicy
+    /** The secret with which the holder came. A session keeps it sealed, and one of an older version does not have it. */
+    readonly secret: Effect.Effect<Option.Option<Redacted.Redacted>>
   }
 >()("svc/control/KeyHolder") {}
 
