@@ -21,8 +21,11 @@ import {
 } from "../session/PresentedSession.ts"
 import * as SessionCookie from "../session/SessionCookie.ts"
 import { type Session, type SessionOwner, Sessions } from "../session/Sessions.ts"
+import * as PerMinute from "../store/PerMinute.ts"
 import type { StoreFailure } from "../store/Rows.ts"
-import * as SignInRate from "./SignInRate.ts"
+
+/** The sign-ins of one token or key. Each is an event in the one chain of the audit log. */
+const maxPerMinute = 10
 
 type Request = HttpServerRequest.HttpServerRequest | RequestId
 
@@ -63,7 +66,7 @@ const make = Effect.gen(function* () {
   const keys = yield* PresentedKeys
   const origin = yield* ControlOrigin
   const listener = yield* ListenerSessions
-  const signInRate = SignInRate.make()
+  const signInRate = PerMinute.make(maxPerMinute)
 
   const setCookie = (value: string, maxAge?: Duration.Duration) => {
     const { name, options } = cookieOf(origin, listener, maxAge)
@@ -172,7 +175,7 @@ const tooMany = (seconds: number) =>
     transformResponse((response) => HttpServerResponse.setHeader(response, "retry-after", String(seconds))),
     new ControlError(
       "too_many_sign_ins",
-      `This token or key has signed in ${SignInRate.maxPerMinute} times within a minute. Sign in again in ${seconds} seconds, or use a session that it has.`
+      `This token or key has signed in ${maxPerMinute} times within a minute. Sign in again in ${seconds} seconds, or use a session that it has.`
     )
   )
 

@@ -1,13 +1,13 @@
 import { Clock, Effect } from "effect"
 
-/** The sign-ins of one token or key in a minute. Each is an event in the one chain of the audit log. */
-export const maxPerMinute = 10
-
 const windowMs = 60_000
 const maxOwners = 10_000
 
-/** Counts the sign-ins of this process. Returns how many seconds `owner` has to wait, or 0 after it has counted one. */
-export const make = (): ((owner: string) => Effect.Effect<number>) => {
+/**
+ * Counts what owners, such as keys, do in this process, of which each may do `most` in a minute. Returns how many seconds
+ * `owner` has to wait, or 0 after it has counted one.
+ */
+export const make = (most: number): ((owner: string) => Effect.Effect<number>) => {
   const windows = new Map<string, { readonly startsAt: number; count: number }>()
   return (owner) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
@@ -18,7 +18,7 @@ export const make = (): ((owner: string) => Effect.Effect<number>) => {
         if (windows.size > maxOwners) windows.delete(windows.keys().next().value ?? "")
         return 0
       }
-      if (window.count >= maxPerMinute) return Math.ceil((window.startsAt + windowMs - now) / 1000)
+      if (window.count >= most) return Math.ceil((window.startsAt + windowMs - now) / 1000)
       window.count++
       return 0
     })
