@@ -73,12 +73,12 @@ export const layer = (
         onIdle = () => resume(Effect.void)
         if (openRequests === 0) onIdle()
       })
-      const { port } = yield* Effect.acquireRelease(listen(server, address), () =>
+      const { ip, port } = yield* Effect.acquireRelease(listen(server, address), () =>
         Effect.flatMap(isRetiring, (retires) =>
           ServerClose.drain(server, (retires ? ServerClose.closeInGrace : ServerClose.close)(server), drainTimeout)
         ).pipe(Effect.andThen(Effect.timeoutOption(requestsEnded, `${shutdownSeconds.settlement} seconds`)))
       )
-      yield* noteAddress({ host: address.host, port })
+      yield* noteAddress({ host: address.host, ip, port })
       yield* Startup.announceListener(
         "proxy",
         `http://${address.host.includes(":") ? `[${address.host}]` : address.host}:${port}`
@@ -102,13 +102,14 @@ const retiring: Effect.Effect<Effect.Effect<boolean>> = Effect.map(
 )
 
 const listen = (server: Server, address: Address) =>
-  Effect.callback<{ readonly port: number }, Startup.ListenerRefused>((resume) => {
+  Effect.callback<{ readonly ip: string; readonly port: number }, Startup.ListenerRefused>((resume) => {
     const { host, port } = address
     const onError = (cause: Error) => resume(Effect.fail(new Startup.ListenerRefused({ address, cause })))
     server.once("error", onError)
     server.listen({ host, port }, () => {
       server.off("error", onError)
       const bound = server.address()
-      resume(Effect.succeed({ port: bound !== null && typeof bound === "object" ? bound.port : port }))
+      const isSocket = bound !== null && typeof bound === "object"
+      resume(Effect.succeed(isSocket ? { ip: bound.address, port: bound.port } : { ip: host, port }))
     })
   })

@@ -21,6 +21,7 @@ import { controlListener, hostsOf, serveOptions } from "./ControlListener.ts"
 import { connectionLimits } from "./EventStreams.ts"
 import type { OperatedTasks } from "./OperatedTasks.ts"
 import * as OwnDoors from "./OwnDoors.ts"
+import * as OwnGateway from "./OwnGateway.ts"
 import * as StartLinkLine from "./StartLinkLine.ts"
 
 /** `tasks` are those that operators see and change at the control listener. */
@@ -43,7 +44,10 @@ export const layer = (doors: Doors, settings: Settings, tasks: Option.Option<Ope
 const portalFiles = PortalFolder.layer()
 
 const installation = ({ environment, gatewayOrigin }: Settings) =>
-  Layer.succeed(InstallationOfEnvironment, { environment, version, gatewayOrigin })
+  Layer.merge(
+    Layer.succeed(InstallationOfEnvironment, { environment, version, gatewayOrigin }),
+    OwnGateway.layer(gatewayOrigin)
+  )
 
 const withoutTasks = (settings: Settings) => listener(HttpRouter.serve(ControlApp.layer, serveOptions), settings)
 

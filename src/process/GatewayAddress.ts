@@ -1,7 +1,10 @@
 import { Context, Layer, Option, Ref } from "effect"
 
 export interface BoundAddress {
+  /** As the configuration writes it, such as `localhost`. */
   readonly host: string
+  /** The IP address of the socket. */
+  readonly ip: string
   readonly port: number
 }
 

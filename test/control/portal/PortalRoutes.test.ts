@@ -33,7 +33,7 @@ const listening = (portal: Option.Option<BuiltPortal>) =>
           version: "1.2.3",
           gatewayOrigin: Option.none()
         }),
-        GatewayAddress.listening({ host: "0.0.0.0", port: 8080 })
+        GatewayAddress.listening({ host: "0.0.0.0", ip: "0.0.0.0", port: 8080 })
       ])
     )
   })
