@@ -45,12 +45,15 @@ export interface Around {
   readonly upstreamUiOrigin?: string
   /** In place of one in memory. */
   readonly redis?: Layer.Layer<Redis, RedisError>
+  /** What sends requests of holders to the gateway. */
+  readonly ownGateway?: Layer.Layer<never>
 }
 
 /** The control listener on a socket of its own, over a fresh database. */
 export const layer = <E>(
   database: Layer.Layer<Database, E>,
   {
+    ownGateway = Layer.empty,
     redis = RedisMemory.layer({ prefix: "test:" }),
     routes = ControlApp.layer,
     startup = upstreams,
@@ -79,7 +82,8 @@ export const layer = <E>(
         Layer.succeed(GatewaySettings, settings),
         Layer.succeed(StartupUpstreams, startup),
         Layer.succeed(UpstreamUiOrigin, Option.fromUndefinedOr(upstreamUiOrigin)),
-        upstream
+        upstream,
+        ownGateway
       )
     )
   )

@@ -35,6 +35,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
   [
     "hands text of bounded length to a reader that is listed, or to a parser alone",
     [
+      "src/control/holder/TestOutcome.ts",
       "src/control/http/RequestDecoding.ts",
       "src/control/keys/KeyGuardrails.ts",
       "src/control/policies/GuardrailBench.ts",

@@ -47,6 +47,13 @@ const byCheck: Readonly<Record<string, Refusal>> = {
 }
 
 const byCode: Readonly<Record<string, Refusal>> = {
+  invalid_virtual_key: say(
+    "The gateway does not know this secret of the key.",
+    "Use the key's current secret, or ask whoever gave you the key."
+  ),
+  disabled_virtual_key: say("The key is disabled.", "Ask whoever gave you the key."),
+  revoked_virtual_key: say("The key was revoked.", "Ask for another key."),
+  expired_virtual_key: say("The key has expired.", "Ask for another key."),
   budget_exceeded: say(
     "The request could cost more than what was left of a budget.",
     `Wait until it resets (GET me/limits), or ${askForMore}.`

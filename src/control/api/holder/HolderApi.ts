@@ -226,10 +226,10 @@ export const HolderApi = HttpApiGroup.make("me")
       success: KeyTestResult,
       error: refusals("key_test_busy")
     })
-      .annotate(OpenApi.Summary, "Show what the gateway would do with a request of this key")
+      .annotate(OpenApi.Summary, "Show what the gateway would do with a request of this key, and send one")
       .annotate(
         OpenApi.Description,
-        "Decides on a short request without a limit of output tokens as the gateway does, with the policy and the limits of now. What the request may cost at most must fit the limits. It sends nothing, costs nothing and counts against no limit. Whether the upstream responds shows the first real request."
+        "Decides on a short request without a limit of output tokens as the gateway does, with the policy and the limits of now. What the request may cost at most must fit the limits. Without `send` it sends nothing, costs nothing and counts against no limit. With `send: true`, if the gateway would let the request through, the smallest request of the protocol is sent through the gateway with the key that authenticated the call or signed in: one output token, or 16 in `responses`. The request is like any other of the key: it is recorded, costs what it costs and counts against the limits. A key sends 6 in a minute, and each waits 20 seconds for its answer."
       ),
     HttpApiEndpoint.get("raiseRequests", "/raise-requests", { success: Schema.Array(HeldRaiseRequest) }).annotate(
       OpenApi.Summary,

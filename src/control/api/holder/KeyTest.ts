@@ -8,23 +8,60 @@ export type KeyTestProtocol = typeof KeyTestProtocol.Type
 
 export const KeyTest = Schema.Struct({
   protocol: KeyTestProtocol,
-  model: Schema.String.check(Schema.isBetweenLength(1, 256))
+  model: Schema.String.check(Schema.isBetweenLength(1, 256)),
+  /** Also sends the smallest request of the protocol, if the gateway would let the short one through. Default: `false`. */
+  send: Schema.optionalKey(Schema.Boolean)
 })
 export type KeyTest = typeof KeyTest.Type
 
-/** The answer tells what the gateway would do with a short request. */
+const Words = { sentence: Schema.String, what_to_do: Schema.String }
+
+/** What became of the request that was sent. It is one of the key's requests. */
+export const SentKeyTest = Schema.Struct({
+  /**
+   * `works`: the model answered. `refused_by_gateway` and `refused_by_provider` had another status than 2xx. `unreadable`:
+   * an answer came, and it is none of a model. `unreachable`: no answer came. `timeout`: none came in time.
+   */
+  outcome: Schema.Literals([
+    "works",
+    "refused_by_gateway",
+    "refused_by_provider",
+    "unreadable",
+    "unreachable",
+    "timeout"
+  ]),
+  ...Words,
+  status_code: Schema.NullOr(Schema.Int),
+  /** The gateway's code, if it refused the request. */
+  error_code: Schema.NullOr(Schema.String),
+  /** The words of a refusal by the model provider, at most 500 characters. Nobody has verified them. */
+  provider_message: Schema.NullOr(Schema.String),
+  input_tokens: Schema.NullOr(Schema.Int),
+  output_tokens: Schema.NullOr(Schema.Int),
+  /** By the price of the model. `null`: the model has no price, or the answer no tokens. */
+  cost_usd: Schema.NullOr(Schema.Finite),
+  latency_ms: Schema.Int,
+  /** The id of the request in `me/requests`. */
+  request_id: Schema.String
+})
+export type SentKeyTest = typeof SentKeyTest.Type
+
+/** The answer tells what the gateway would do with a short request and, if it was sent, what became of it. */
 export const KeyTestResult = Schema.Struct({
   allowed: Schema.Boolean,
   /** The code that the request would get. */
   error_code: Schema.NullOr(Schema.String),
-  sentence: Schema.String,
-  what_to_do: Schema.String,
+  ...Words,
   /** The limit that is used up, where that is the reason. */
   meter: Schema.NullOr(LimitState.fields.meter),
   /** When that limit begins anew. */
   resets_at: Schema.NullOr(Timestamp),
   /** The guardrails that would check the request. */
-  guardrails: Schema.Array(Schema.String)
+  guardrails: Schema.Array(Schema.String),
+  /** `null`: nothing was sent. */
+  sent: Schema.NullOr(SentKeyTest),
+  /** Why a request that would get through was not sent. `null` if it was sent, or was not to be. */
+  not_sent: Schema.NullOr(Schema.Struct(Words))
 })
 export type KeyTestResult = typeof KeyTestResult.Type
 
