@@ -90,7 +90,7 @@ const ofAnswer = (status: number, body: JsonMembers, protocol: KeyTestProtocol):
   return {
     ...nothing,
     outcome: "works",
-    sentence: "It works: the model answered.",
+    sentence: "Your key, the gateway and the model work.",
     what_to_do: "Run the example.",
     status_code: status,
     input_tokens: usage.prompt_tokens ?? usage.input_tokens ?? null,

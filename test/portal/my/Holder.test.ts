@@ -33,7 +33,7 @@ describePortal("The pages of a holder", (portal) => {
     await page.getByText("Codex CLI").click()
     await page.getByText('wire_api = "responses"').waitFor()
     assert.match(page.url(), /tool=codex/)
-    await page.getByRole("button", { name: "Test" }).click()
+    await page.getByRole("button", { name: "Only ask, send nothing" }).click()
     await page.getByText("It would get through").waitFor()
     await page.getByText("Claude Code").click()
     await page.getByText("It would get through").waitFor({ state: "hidden" })
@@ -41,7 +41,7 @@ describePortal("The pages of a holder", (portal) => {
     await page.getByText("It would get through").waitFor()
     for (const expected of [200, 200, 200, 429]) assert.strictEqual((await send(portal, key.raw)).status, expected)
     await page.getByText("It works").first().waitFor()
-    await page.getByRole("button", { name: "Test" }).click()
+    await page.getByRole("button", { name: "Test", exact: true }).click()
     await page.getByText("It would be refused").waitFor()
 
     await page.getByRole("link", { name: "Requests" }).click()
@@ -55,6 +55,69 @@ describePortal("The pages of a holder", (portal) => {
       await page.getByRole("combobox", { name: "Which limit is too low?" }).inputValue(),
       "Requests today"
     )
+  })
+
+  it("send a test, and say what came of it", async () => {
+    const key = await keyOf(portal)
+    const { answer, page } = await portal.open("/my/use?model=any", { token: key.raw, ownSession: true, width: 360 })
+    await page.getByText(/Sends a short request with your key to any, which may answer with one token\./).waitFor()
+    await page.getByRole("button", { name: "Test", exact: true }).click()
+    await page.getByText("The model answered").waitFor()
+    await page.getByText(/\d+ tokens? sent, 1 token answered, .*\d m?s\./).waitFor()
+    // it is a request as any other
+    await page.getByText("It works", { exact: true }).waitFor()
+    await page.getByText("Codex CLI").click()
+    await page.getByText("The model answered").waitFor({ state: "hidden" })
+    await page.getByText(/may answer with 16 tokens/).waitFor()
+    await page.getByRole("button", { name: "Test", exact: true }).click()
+    await page.getByText("The model answered").waitFor()
+
+    await page.goto(`${portal.gateway.control}/admin-ui/my/use?model=simulate-404`)
+    await page.getByRole("button", { name: "Test", exact: true }).click()
+    await page.getByText("The model provider refused it").waitFor()
+    await page.getByText("Your key works. Check the name of the model.").waitFor()
+    await page.getByText("Its words: Simulated 404.").waitFor()
+
+    const refused = {
+      ...{
+        allowed: true,
+        error_code: null,
+        sentence: "It would.",
+        what_to_do: "Run it.",
+        meter: null,
+        resets_at: null
+      },
+      ...{ guardrails: [], not_sent: null },
+      sent: {
+        ...{ outcome: "refused_by_provider", status_code: 400, error_code: null, provider_message: hostile },
+        ...{ sentence: "It refused.", what_to_do: "Wait.", input_tokens: null, output_tokens: null, cost_usd: null },
+        ...{ latency_ms: 5, request_id: "r" }
+      }
+    }
+    const back = await answer("/v1/me/test", { body: refused })
+    await page.getByRole("button", { name: "Test", exact: true }).click()
+    await page.getByText("It refused.").waitFor()
+    assert.include(await page.locator("main").innerText(), "<img src=x")
+    assert.notInclude(await page.title(), "owned")
+    await back()
+    const unsent = { ...refused, sent: null, not_sent: { sentence: "Nothing was sent.", what_to_do: "Sign in again." } }
+    await answer("/v1/me/test", { body: unsent })
+    await page.getByRole("button", { name: "Test", exact: true }).click()
+    await page.getByText("Nothing was sent. Sign in again.").waitFor()
+  })
+
+  it("send a test again after the key got a new secret", async () => {
+    const key = await keyOf(portal, { holder_rotation: true })
+    const { page } = await portal.open("/my/key", { token: key.raw, ownSession: true })
+    await page.getByRole("button", { name: "Get a new secret" }).click()
+    await page.getByLabel(/Not at all/).check()
+    await page.getByLabel(/Type “rk_live_/).fill(key.raw.slice(0, 16))
+    await page.getByRole("dialog").getByRole("button", { name: "Get a new secret" }).click()
+    await page.getByLabel("I stored it").check()
+    await page.getByRole("button", { name: "Done" }).click()
+    await page.getByRole("link", { name: "Use it" }).click()
+    await page.getByRole("button", { name: "Test", exact: true }).click()
+    await page.getByText("The model answered").waitFor()
   })
 
   it("ask for a raise, and show the answer", async () => {

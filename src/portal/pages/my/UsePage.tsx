@@ -18,6 +18,7 @@ const UsePage = () => {
   const models = useModels()
   const model = text("model") ?? models.first ?? "any"
   const tool = toolOf(text("tool"))
+  const price = [...models.priced, ...models.used].find((known) => known.model === model)
   return (
     <>
       <PageHeader
@@ -33,7 +34,7 @@ const UsePage = () => {
           <Snippets model={model} tool={tool.id} onTool={(id) => change({ tool: id })} />
         </Panel>
         <Panel title="Does it work?">
-          <KeyTest tool={tool.id} model={model} />
+          <KeyTest tool={tool.id} model={model} price={price} />
         </Panel>
         <Arrivals />
       </div>

@@ -39,7 +39,7 @@ export const Arrivals = () => {
                 </StatusWord>
                 <span>
                   <ForeignText>{row.model ?? "no model"}</ForeignText>
-                  {row.client !== null && <> by {row.client}</>}
+                  {row.client !== null && row.client !== "other" && <> by {row.client}</>}
                 </span>
                 {row.refusal === null ? (
                   <span>
