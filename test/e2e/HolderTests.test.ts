@@ -44,8 +44,17 @@ describe("A holder's test of a key", () => {
           assert.include(text, '"outcome":"works"')
           assert.notInclude(text, key.raw)
         }
+        if (origin === gateway.control) continue
         assert.include(yield* test(origin, page, "simulate-429"), '"provider_message":"Simulated 429."')
       }
+      // half of an answer comes, and no more
+      const page = yield* signIn(gateway.control, key.raw)
+      assert.include(yield* test(gateway.control, page, "simulate-stall"), '"outcome":"timeout"')
+      const metrics = yield* Effect.promise(() =>
+        fetch(`${gateway.control}/admin-ui/metrics`).then((found) => found.text())
+      )
+      assert.include(metrics, "gateway")
+      assert.notInclude(metrics, key.raw.slice(0, 40))
       assert.isAbove(gateway.output().length, 1_000)
       assert.notInclude(gateway.output(), key.raw.slice(0, 40))
     })
