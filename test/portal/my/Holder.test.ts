@@ -59,7 +59,7 @@ describePortal("The pages of a holder", (portal) => {
 
   it("send a test, and say what came of it", async () => {
     const key = await keyOf(portal)
-    const { answer, page } = await portal.open("/my/use?model=any", { token: key.raw, ownSession: true, width: 360 })
+    const { answer, axe, page } = await portal.open("/my/use?model=any", { token: key.raw, ownSession: true, width: 360 })
     await page.getByText(/Sends a short request with your key to any, which may answer with one token\./).waitFor()
     await page.getByRole("button", { name: "Test", exact: true }).click()
     await page.getByText("The model answered").waitFor()
@@ -77,6 +77,7 @@ describePortal("The pages of a holder", (portal) => {
     await page.getByText("The model provider refused it").waitFor()
     await page.getByText("Your key works. Check the name of the model.").waitFor()
     await page.getByText("Its words: Simulated 404.").waitFor()
+    assert.deepStrictEqual(await axe(), [])
 
     const refused = {
       ...{
