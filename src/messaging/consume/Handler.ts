@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import * as HandledPayloads from "../control/HandledPayloads.ts"
 import { Mistake } from "../envelope/Errors.ts"
 import * as Payload from "../envelope/Payload.ts"
 import type { Declared, TaskEnvelope } from "../envelope/TaskEnvelope.ts"
@@ -14,6 +15,8 @@ export type Task<Payload> = Omit<typeof Declared.Type, "payload"> & { readonly p
  */
 export interface TaskHandler<R = never> {
   readonly handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
+  /** The payloads that the handler decodes. Workers report their schemas to operators. Default: any payload. */
+  readonly payloads?: ReadonlyArray<HandledPayloads.HandledPayload> | undefined
 }
 
 /** The handler refused the task before it did any work. The task is not retried. */
@@ -45,6 +48,7 @@ export const withPayload = <Payload, RD, R>(
 ): TaskHandler<RD | R> => {
   const decode = Payload.decoder(schema)
   return {
+    payloads: [{ type: null, schema }],
     handle: (task, context) =>
       Effect.matchEffect(decode(task.payload), {
         onSuccess: (payload): Effect.Effect<unknown, unknown, R> => handle({ ...task, payload }, context),
@@ -61,6 +65,7 @@ export const byTaskType = <Requirements extends Readonly<Record<string, unknown>
 ): TaskHandler<Requirements[keyof Requirements]> => {
   const known = new Map<string, TaskHandler<Requirements[keyof Requirements]>>(Object.entries(handlers))
   return {
+    payloads: HandledPayloads.byType(known),
     handle: (task, context) =>
       known.get(task.task_type ?? "")?.handle(task, context) ?? Effect.fail(unknown(task, known.keys()))
   }

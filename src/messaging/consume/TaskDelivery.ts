@@ -1,5 +1,6 @@
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Result, Schema } from "effect"
 import type { Broker, BrokerError, Delivery } from "../../services/Broker.ts"
+import * as HandledPayloads from "../control/HandledPayloads.ts"
 import { cancellationOf, type WorkControl } from "../control/WorkControl.ts"
 import * as BatchEnvelope from "../envelope/BatchEnvelope.ts"
 import type { JsonObject } from "../envelope/Envelope.ts"
@@ -70,6 +71,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     name: consumer.name,
     queue: consumer.queue,
     concurrency: settings.concurrency,
+    handled: HandledPayloads.of("task_type", handler),
     group
   })
 

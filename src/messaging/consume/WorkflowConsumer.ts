@@ -1,6 +1,7 @@
 import { hash } from "node:crypto"
 import { Duration, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { Broker, type Delivery } from "../../services/Broker.ts"
+import * as HandledPayloads from "../control/HandledPayloads.ts"
 import { cancellationOf, DefaultWorkControl } from "../control/WorkControl.ts"
 import { type InvalidPublish, SettingsError } from "../envelope/Errors.ts"
 import { type ExactAndOrdinary, readBoth } from "../envelope/ExactJson.ts"
@@ -114,7 +115,13 @@ export const make = <R>(
     )
     const concurrency = options.concurrency ?? contract.max_inflight ?? topology.prefetchCount
     const workControl = options.workControl ?? (yield* DefaultWorkControl)
-    const control = workControl?.consumer({ name: consumerName, queue, concurrency, group: failures.group })
+    const control = workControl?.consumer({
+      name: consumerName,
+      queue,
+      concurrency,
+      handled: HandledPayloads.of("action", handler),
+      group: failures.group
+    })
     const dedup = yield* dedupFor(stage)
     const stageRuntime = { client, consumerName, stage, maxRetries: retryPolicy?.maxRetries ?? null, observe }
 

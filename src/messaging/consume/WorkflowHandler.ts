@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import * as HandledPayloads from "../control/HandledPayloads.ts"
 import { Mistake } from "../envelope/Errors.ts"
 import * as Payload from "../envelope/Payload.ts"
 import type { Declared, WorkflowEnvelope } from "../envelope/WorkflowEnvelope.ts"
@@ -14,6 +15,8 @@ export type Work<Payload> = Omit<typeof Declared.Type, "payload"> & { readonly p
  */
 export interface WorkflowHandler<R = never> {
   readonly handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
+  /** The payloads that the handler decodes. Workers report their schemas to operators. Default: any payload. */
+  readonly payloads?: ReadonlyArray<HandledPayloads.HandledPayload> | undefined
 }
 
 /** The handler refused the message before it did any work. The message is not retried. */
@@ -39,6 +42,7 @@ export const withPayload = <Payload, RD, R>(
 ): WorkflowHandler<RD | R> => {
   const decode = Payload.decoder(schema)
   return {
+    payloads: [{ type: null, schema }],
     handle: (message, context) =>
       Effect.matchEffect(decode(message.payload), {
         onSuccess: (payload): Effect.Effect<unknown, unknown, R> => handle({ ...message, payload }, context),
@@ -55,6 +59,7 @@ export const byAction = <Requirements extends Readonly<Record<string, unknown>>>
 ): WorkflowHandler<Requirements[keyof Requirements]> => {
   const known = new Map<string, WorkflowHandler<Requirements[keyof Requirements]>>(Object.entries(handlers))
   return {
+    payloads: HandledPayloads.byType(known),
     handle: (message, context) =>
       known.get(message.action ?? "")?.handle(message, context) ??
       Effect.fail(unsupported(message, context, Array.from(known.keys())))

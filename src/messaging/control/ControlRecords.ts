@@ -73,3 +73,35 @@ export const QueueGroup = Schema.Struct({
   dead_letter_queue: Schema.NullOr(Schema.String)
 })
 export interface QueueGroup extends Schema.Schema.Type<typeof QueueGroup> {}
+
+/**
+ * What is known of the payloads of one type.
+ *
+ * - `reported`: `schema` names their JSON Schema.
+ * - `none`: the handler was made without a schema.
+ * - `not_representable`: the schema has no form as JSON Schema.
+ * - `too_large`: its JSON Schema is too large to be reported.
+ */
+export const HandlerSchema = Schema.Struct({
+  /** `null`: all types that are not listed. */
+  type: Schema.NullOr(Schema.String),
+  known: Schema.Literals(["reported", "none", "not_representable", "too_large"]),
+  /** The SHA-256 of the JSON Schema. */
+  schema: Schema.NullOr(Schema.String)
+})
+export interface HandlerSchema extends Schema.Schema.Type<typeof HandlerSchema> {}
+
+/** What the consumers of a queue take, as the worker says that started last. */
+export const HandlerReport = Schema.Struct({
+  queue: Schema.String,
+  worker: Schema.String,
+  version: Schema.String,
+  started_at: Schema.String,
+  reported_at: Schema.String,
+  /** The member of a message that names its type. */
+  typed_by: Schema.Literals(["task_type", "action"]),
+  handlers: Schema.Array(HandlerSchema),
+  /** The number of further types, which are not listed. */
+  left_out: Schema.Number
+})
+export interface HandlerReport extends Schema.Schema.Type<typeof HandlerReport> {}

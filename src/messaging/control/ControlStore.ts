@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { Redis, type RedisError, type Reply } from "../../services/Redis.ts"
 import { answerCancel, cancelStateOf, requestCancel, withdrawCancel } from "./CancelScripts.ts"
-import { CancelRequest, Pause, QueueGroup, WorkerReport } from "./ControlRecords.ts"
+import { CancelRequest, type HandlerReport, Pause, QueueGroup, WorkerReport } from "./ControlRecords.ts"
+import * as HandlerSchemas from "./HandlerSchemas.ts"
 
 /** A report is dropped this long after the last one. A worker reports once a second. */
 export const reportTtlMs = 10_000
@@ -42,7 +43,7 @@ export interface MinuteOfQueue {
   readonly ready: number | null
 }
 
-/** Pauses, requests to cancel, reports of workers and numbers of queues, which workers and operators share. */
+/** Pauses, requests to cancel, reports of workers and of their handlers, and numbers of queues, which workers and operators share. */
 export class ControlStore extends Context.Service<
   ControlStore,
   {
@@ -69,6 +70,14 @@ export class ControlStore extends Context.Service<
 
     readonly announce: (group: QueueGroup) => Effect.Effect<void, RedisError>
     readonly groups: Effect.Effect<ReadonlyArray<QueueGroup>, RedisError>
+    /** No-op while a worker that has started later reports the handlers of the same queue. */
+    readonly announceHandlers: (
+      report: HandlerReport,
+      schemas: HandlerSchemas.WrittenSchemas["texts"]
+    ) => Effect.Effect<void, RedisError>
+    readonly handlersOf: (queue: string) => Effect.Effect<Option.Option<HandlerReport>, RedisError>
+    /** Returns a JSON Schema by its SHA-256. */
+    readonly payloadSchema: (name: string) => Effect.Effect<Option.Option<string>, RedisError>
     readonly addDone: (queue: string, count: number) => Effect.Effect<void, RedisError>
     readonly sampleReady: (queue: string, ready: number) => Effect.Effect<void, RedisError>
     readonly addDueTimes: (queue: string, dueMs: ReadonlyArray<number>) => Effect.Effect<void, RedisError>
@@ -197,6 +206,7 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
 
     announce: (group) => groups.write(group.queue, JSON.stringify(group)),
     groups: Effect.map(groups.all, (texts) => texts.flatMap(listed(readGroup))),
+    ...HandlerSchemas.make(redis, key),
     addDone: (queue, count) => Effect.asVoid(addInHour("done", queue, "HINCRBY", count)),
     sampleReady: (queue, ready) => Effect.asVoid(addInHour("ready", queue, "HSET", ready)),
     addDueTimes: Effect.fnUntraced(function* (queue, dueMs) {

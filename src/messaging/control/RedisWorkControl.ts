@@ -1,18 +1,13 @@
 import { randomBytes } from "node:crypto"
 import { Clock, Deferred, Effect, Exit, Latch, Layer, Option, type Scope } from "effect"
-import { DenseSet, DenseSetItem } from "../../services/DenseSet.ts"
 import * as LogThrottle from "../../services/LogThrottle.ts"
 import type { RedisError } from "../../services/Redis.ts"
 import { CurrentDelivery } from "../observe/CurrentDelivery.ts"
-import type { CancelRequest, ConsumerReport } from "./ControlRecords.ts"
+import type { CancelRequest } from "./ControlRecords.ts"
 import { ControlStore, maxCancels } from "./ControlStore.ts"
-import {
-  type ConsumerIdentity,
-  DefaultWorkControl,
-  TaskCancelled,
-  type TaskIdentity,
-  type WorkControl
-} from "./WorkControl.ts"
+import * as HandlerSchemas from "./HandlerSchemas.ts"
+import { RegisteredConsumer, RunningHandler } from "./RegisteredConsumer.ts"
+import { DefaultWorkControl, TaskCancelled, type TaskIdentity, type WorkControl } from "./WorkControl.ts"
 
 export interface Options {
   readonly host: string
@@ -25,65 +20,8 @@ export interface Options {
 const roundMs = 1_000
 const announceEveryMs = 60_000
 const pausesKnownWithin = "10 seconds"
-const maxRunningShown = 100
 /** The maximum number of due times that wait for the next round. */
 const maxDueTimes = 10_000
-
-class RunningHandler extends DenseSetItem {
-  readonly task: TaskIdentity
-  readonly startedAt: number
-  readonly cancelled = Deferred.makeUnsafe<CancelRequest>()
-
-  constructor(task: TaskIdentity, startedAt: number) {
-    super()
-    this.task = task
-    this.startedAt = startedAt
-  }
-}
-
-class RegisteredConsumer {
-  readonly identity: ConsumerIdentity
-  readonly open: Latch.Latch
-  readonly paused: Latch.Latch
-  readonly running = new DenseSet<RunningHandler>()
-  doneCount = 0
-  dueTimes: Array<number> = []
-  announcedAt = Number.NEGATIVE_INFINITY
-
-  constructor(identity: ConsumerIdentity, isPaused: boolean) {
-    this.identity = identity
-    this.open = Latch.makeUnsafe(!isPaused)
-    this.paused = Latch.makeUnsafe(isPaused)
-  }
-
-  setPaused(isPaused: boolean): void {
-    if (isPaused) {
-      Latch.closeUnsafe(this.open)
-      Latch.openUnsafe(this.paused)
-    } else {
-      Latch.closeUnsafe(this.paused)
-      Latch.openUnsafe(this.open)
-    }
-  }
-
-  get report(): ConsumerReport {
-    const { concurrency, name, queue } = this.identity
-    const shown = [...this.running].sort((one, other) => one.startedAt - other.startedAt).slice(0, maxRunningShown)
-    return {
-      name,
-      queue,
-      concurrency,
-      in_work: this.running.size,
-      paused: Latch.isOpen(this.paused),
-      running: shown.map(({ startedAt, task: { attempt, taskId, taskType } }) => ({
-        task_id: taskId,
-        task_type: taskType,
-        attempt,
-        started_at: new Date(startedAt).toISOString()
-      }))
-    }
-  }
-}
 
 /**
  * Reports the consumers of this process to the `ControlStore` once a second, and carries out pauses and requests to
@@ -149,6 +87,27 @@ export const make = Effect.fnUntraced(function* ({
     })
   )
 
+  const announceHandlers = Effect.fnUntraced(function* (consumer: RegisteredConsumer) {
+    const { handled, queue } = consumer.identity
+    if (handled === undefined) return
+    const schemas = consumer.schemas ?? (yield* HandlerSchemas.written(handled.payloads))
+    consumer.schemas = schemas
+    const reportedAt = new Date(clock.currentTimeMillisUnsafe()).toISOString()
+    yield* store.announceHandlers(
+      {
+        queue,
+        worker,
+        version,
+        started_at: startedAt,
+        reported_at: reportedAt,
+        typed_by: handled.typedBy,
+        handlers: schemas.handlers,
+        left_out: schemas.leftOut
+      },
+      schemas.texts
+    )
+  })
+
   /** Counts that cannot be written are kept for the next round. */
   const writeNumbers = (consumer: RegisteredConsumer) =>
     Effect.gen(function* () {
@@ -156,6 +115,7 @@ export const make = Effect.fnUntraced(function* ({
       const now = clock.currentTimeMillisUnsafe()
       if (now - consumer.announcedAt >= announceEveryMs) {
         yield* store.announce(identity.group())
+        yield* announceHandlers(consumer)
         consumer.announcedAt = now
       }
       if (doneCount > 0) {

@@ -1,5 +1,6 @@
 import { Cause, Context, type Effect, Exit, Result, Schema } from "effect"
 import type { CancelRequest, QueueGroup } from "./ControlRecords.ts"
+import type { HandledPayloads } from "./HandledPayloads.ts"
 
 /** The handler was interrupted, because somebody cancelled the task. */
 export class TaskCancelled extends Schema.TaggedError<TaskCancelled>()("TaskCancelled", {
@@ -25,6 +26,8 @@ export interface ConsumerIdentity {
   readonly name: string
   readonly queue: string
   readonly concurrency: number
+  /** `undefined` if the consumer takes messages whose payload is not its own to decode, such as statuses. */
+  readonly handled?: HandledPayloads | undefined
   /** Called once a minute, because the names of retry queues depend on the broker. */
   readonly group: () => QueueGroup
 }
