@@ -82,7 +82,7 @@ const areas: ReadonlyArray<Area> = [
   {
     path: "src/status",
     may: ["src/services", "src/http", "src/live", "src/messaging"],
-    rooms: ["store", "dead-letters", "replay", "hub", "history", "stream", "queues", "tasks", "http", "."]
+    rooms: ["store", "dead-letters", "payload", "replay", "hub", "history", "stream", "queues", "tasks", "http", "."]
   },
   { path: "src/graph", may: ["src/services", "src/messaging", "src/status"], rooms: ["observations", "draw", "."] },
   { path: "src/tasks", may: ["src/services", "src/messaging", "src/status", "src/graph"], rooms: ["."] },

@@ -14,6 +14,7 @@ import * as RedisDLQStore from "../status/dead-letters/RedisDLQStore.ts"
 import * as History from "../status/history/History.ts"
 import * as WaitingMessages from "../status/history/WaitingMessages.ts"
 import * as StatusHub from "../status/hub/StatusHub.ts"
+import * as PayloadCheck from "../status/payload/PayloadCheck.ts"
 import * as QueueBoard from "../status/queues/QueueBoard.ts"
 import * as TaskCancellation from "../status/queues/TaskCancellation.ts"
 import * as TopologyMap from "../status/queues/TopologyMap.ts"
@@ -123,6 +124,7 @@ export type Statuses<O extends Options> =
   | TopologyMap.TopologyMap
   | TaskIndex
   | TaskIndexer.TaskIndexer
+  | PayloadCheck.PayloadCheck
   | (O extends WithDeadLetters
       ? ReplayJobs.ReplayJobs | ReplayOutcomes.ReplayOutcomes | ArchiveSweeper.ArchiveSweeper
       : never)
@@ -173,7 +175,8 @@ export function statuses(
   | TaskCancellation.TaskCancellation
   | TopologyMap.TopologyMap
   | TaskIndex
-  | TaskIndexer.TaskIndexer,
+  | TaskIndexer.TaskIndexer
+  | PayloadCheck.PayloadCheck,
   SettingsError,
   Broker | Redis | StatusStore | DeadLetterStore
 > {
@@ -254,7 +257,7 @@ const taskIndex = ({
   }).pipe(Layer.provideMerge(store))
 }
 
-/** Provides the board of queues, the map of the topologies and the cancellation of tasks. */
+/** Provides the board of queues, the map of the topologies, the cancellation of tasks and the check of payloads. */
 const operations = ({
   cancellation,
   otherTopologies = [],
@@ -266,7 +269,8 @@ const operations = ({
   Layer.mergeAll(
     QueueBoard.layer({ ...queueBoard, queues: new TaskQueues([topology, ...otherTopologies]).all }),
     TopologyMap.layer([topology, ...otherTopologies]),
-    TaskCancellation.layer({ ...cancellation, terminalStatuses: sseTerminalStatuses })
+    TaskCancellation.layer({ ...cancellation, terminalStatuses: sseTerminalStatuses }),
+    PayloadCheck.layer
   ).pipe(Layer.provide(ControlStore.layer({ prefix: storePrefix })))
 
 const waitingMessages = ({ otherTopologies = [], topology }: Options) =>

@@ -78,6 +78,7 @@ import * as FairShare from "../../src/services/FairShare.ts"
 import * as BearerToken from "../../src/status/http/BearerToken.ts"
 import * as RequestParameters from "../../src/status/http/RequestParameters.ts"
 import * as StatusMessage from "../../src/status/hub/StatusMessage.ts"
+import * as SchemaCheck from "../../src/status/payload/SchemaCheck.ts"
 import * as EventFrames from "../../src/status/stream/EventFrames.ts"
 import { exportedCsv } from "../control/usage/ExportedEvent.ts"
 
@@ -639,6 +640,23 @@ export const readers: ReadonlyArray<Reader> = [
     (text) => CanonicalJson.write(JSON.parse(text)),
     thorough
   ),
+  ofText(
+    "patterns and references of schemas",
+    ["src/status/payload/SchemaCheck.ts", "src/status/payload/SchemaPatterns.ts"],
+    (text) => [
+      SchemaCheck.compare({ pattern: text }, text, "payload"),
+      SchemaCheck.compare({ pattern: "^(a|ab|[a-z0-9 ])*$" }, text, "payload"),
+      SchemaCheck.compare({ $ref: `#/${text}` }, text, "payload")
+    ],
+    thorough
+  ),
+  ofJson("schemas of payloads", ["src/status/payload/SchemaCheck.ts"], (text) => {
+    const value: unknown = JSON.parse(text)
+    return [
+      SchemaCheck.compare(value, value, "payload"),
+      SchemaCheck.compare({ items: { $ref: "#" } }, value, "payload")
+    ]
+  }),
   ofText("bodies of dead letters", ["src/messaging/failure/DeadLetter.ts"], (text) => DeadLetter.bodyOf(bytes(text))),
   ofText(
     "retry headers",

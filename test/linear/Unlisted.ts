@@ -59,6 +59,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/status/http/OperationBody.ts",
       "src/status/http/TaskParameters.ts",
       "src/status/http/StatusRoutes.ts",
+      "src/status/payload/PayloadCheck.ts",
       "src/status/replay/LetterEdit.ts",
       "src/status/replay/ReplayOutcomes.ts"
     ]
@@ -88,6 +89,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/status/queues/LiveQueues.ts",
       "src/status/tasks/RedisTaskIndex.ts",
       "src/messaging/control/ControlStore.ts",
+      "src/messaging/control/HandlerSchemas.ts",
       "src/status/store/RedisStatusStore.ts",
       "src/status/replay/ReplayJob.ts",
       "src/status/replay/ReplayJobs.ts",

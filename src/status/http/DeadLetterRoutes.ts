@@ -12,6 +12,7 @@ import * as DeadLetterQueues from "../dead-letters/DeadLetterQueues.ts"
 import { DeadLetterStore } from "../dead-letters/DeadLetterStore.ts"
 import * as Diagnosis from "../dead-letters/Diagnosis.ts"
 import * as QueuedLetters from "../dead-letters/QueuedLetters.ts"
+import { PayloadCheck } from "../payload/PayloadCheck.ts"
 import { replay } from "../replay/Replay.ts"
 import { ReplayJobs } from "../replay/ReplayJobs.ts"
 import { ReplayOutcomes } from "../replay/ReplayOutcomes.ts"
@@ -59,7 +60,8 @@ type Requirements = DeadLetterStore | Broker
  * The HTTP routes that list, inspect and replay dead letters. If `StatusStore` is provided, a dead letter includes the
  * statuses of its task. If `ReplayJobs` is provided, there are routes for replay jobs. `ReplayWorker.layer` must then
  * process these jobs. If `ArchiveSweeper` is provided, dead letters can be archived. If `ReplayOutcomes` is provided, a
- * dead letter shows what became of its replay.
+ * dead letter shows what became of its replay. If `PayloadCheck` is provided, payloads are compared with the schemas of
+ * their handlers.
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
@@ -70,6 +72,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       const replayJobs = yield* Effect.serviceOption(ReplayJobs)
       const sweeper = yield* Effect.serviceOption(ArchiveSweeper)
       const outcomes = yield* Effect.serviceOption(ReplayOutcomes)
+      const payloads = yield* Effect.serviceOption(PayloadCheck)
       const limitResponse = yield* LargeResponses.make
       const bodyRoom = BodyMemory.make()
       const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
@@ -100,10 +103,14 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       yield* add("POST", `${queuesPath}/index`, onQueue(letters.index, queueOptions))
       yield* add("POST", `${queuesPath}/remove-replayed`, onQueue(letters.removeReplayed, queueOptions))
       yield* add("GET", messages, listDeadLetters(aliases))
-      yield* add("GET", `${messages}/:dlq_id`, limitResponse(deadLetterDetail(aliases, statuses, outcomes)))
+      yield* add(
+        "GET",
+        `${messages}/:dlq_id`,
+        limitResponse(deadLetterDetail(aliases, { statuses, outcomes, payloads }))
+      )
       yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
       yield* add("POST", `${messages}/:dlq_id/edits`, RepairHandlers.edit(aliases, bodyRoom))
-      yield* add("POST", `${messages}/:dlq_id/edits/check`, RepairHandlers.checkEdit(aliases, bodyRoom))
+      yield* add("POST", `${messages}/:dlq_id/edits/check`, RepairHandlers.checkEdit(aliases, bodyRoom, payloads))
       if (Option.isSome(sweeper)) {
         yield* add("POST", `${messages}/:dlq_id/archive`, RepairHandlers.archive(sweeper.value))
         yield* add("POST", `${messages}/:dlq_id/unarchive`, RepairHandlers.unarchive)
@@ -177,10 +184,16 @@ const listDeadLetters = Effect.fnUntraced(function* (aliases: ContractAliasConfi
   return ok({ items: items.map((item) => withTaskAlias(aliases, { ...item })), next_cursor })
 })
 
+/** What a server may know of a dead letter beside its record. */
+interface Known {
+  readonly statuses: Option.Option<StatusStore["Service"]>
+  readonly outcomes: Option.Option<ReplayOutcomes["Service"]>
+  readonly payloads: Option.Option<PayloadCheck["Service"]>
+}
+
 const deadLetterDetail = Effect.fnUntraced(function* (
   aliases: ContractAliasConfig,
-  statuses: Option.Option<StatusStore["Service"]>,
-  outcomes: Option.Option<ReplayOutcomes["Service"]>
+  { outcomes, payloads, statuses }: Known
 ) {
   const dlqId = yield* parameter("dlq_id")
   const store = yield* DeadLetterStore
@@ -210,6 +223,7 @@ const deadLetterDetail = Effect.fnUntraced(function* (
     latest_status: events.at(-1) ?? null,
     status_history: events.toReversed(),
     ...(record.replaced_by && { replacement: replacementOf(yield* current(record.replaced_by)) }),
+    payload_fit: yield* RepairHandlers.fitOf(payloads, { record, aliases, root: "payload" }),
     diagnosis: Diagnosis.of(record)
   })
 })

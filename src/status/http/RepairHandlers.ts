@@ -1,4 +1,4 @@
-import { Array as Arr, Effect } from "effect"
+import { Array as Arr, Effect, Option } from "effect"
 import type * as BodyMemory from "../../http/BodyMemory.ts"
 import * as ExactJson from "../../messaging/envelope/ExactJson.ts"
 import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
@@ -13,6 +13,7 @@ import {
 } from "../dead-letters/DeadLetterStore.ts"
 import { archivedDays } from "../dead-letters/LetterRepairs.ts"
 import { idsOf } from "../dead-letters/Selection.ts"
+import * as PayloadCheck from "../payload/PayloadCheck.ts"
 import * as LetterEdit from "../replay/LetterEdit.ts"
 import * as Parameters from "./DeadLetterParameters.ts"
 import {
@@ -26,16 +27,37 @@ import {
   parseOrUndefined
 } from "./DeadLetterResponses.ts"
 
-/** Says whether an edit would be accepted. Nothing is changed. */
-export const checkEdit = (aliases: ContractAliasConfig, { withReservation }: BodyMemory.BodyMemory["Service"]) =>
+/**
+ * Says whether an edit would be accepted, and whether its payload fits the schema of its handler. One that does not fit
+ * is accepted as well, because the schema may have changed meanwhile. Nothing is changed.
+ */
+export const checkEdit = (
+  aliases: ContractAliasConfig,
+  { withReservation }: BodyMemory.BodyMemory["Service"],
+  payloads: Option.Option<PayloadCheck.PayloadCheck["Service"]>
+) =>
   withReservation(Number(maxBody))(
     Effect.gen(function* () {
       const dlqId = yield* parameter("dlq_id")
       const change = yield* requestedEdit
-      const { source_queue_name, task_id } = yield* LetterEdit.check(dlqId, change, aliases)
-      return ok({ dlq_id: dlqId, valid: true, task_id, target_queue_name: source_queue_name })
+      const record = yield* LetterEdit.check(dlqId, change, aliases)
+      const root = "body" in change ? "body.payload" : "payload"
+      const fit = yield* fitOf(payloads, { record, aliases, root })
+      return ok({
+        dlq_id: dlqId,
+        valid: true,
+        task_id: record.task_id,
+        target_queue_name: record.source_queue_name,
+        ...fit
+      })
     })
   )
+
+/** Compares a payload with the schema of its handler. */
+export const fitOf = (payloads: Option.Option<PayloadCheck.PayloadCheck["Service"]>, given: PayloadCheck.Given) =>
+  Option.isSome(payloads)
+    ? payloads.value.check(given)
+    : Effect.succeed(PayloadCheck.notCompared("This server does not read the schemas of workers."))
 
 const requestedEdit = Effect.flatMap(bodyText(maxBody), (text) =>
   orInvalid(Parameters.edit(parseOrUndefined(text, ExactJson.parse)))
