@@ -15,6 +15,7 @@ import type {
 } from "../../status/dead-letters/DeadLetterStore.ts"
 import type * as Diagnosis from "../../status/dead-letters/Diagnosis.ts"
 import type { Selection } from "../../status/dead-letters/Selection.ts"
+import type { PayloadFit } from "../../status/payload/PayloadCheck.ts"
 import type { BrokerState, QueueView } from "../../status/queues/QueueBoard.ts"
 import type { TopologyView } from "../../status/queues/TopologyMap.ts"
 import type { Problem, ReplayJob } from "../../status/replay/ReplayJob.ts"
@@ -29,6 +30,7 @@ export type {
   DeadLetterSummary,
   ExecutionGraph,
   Explanation,
+  PayloadFit,
   Problem,
   QueueView,
   RepairedMany,
@@ -139,7 +141,13 @@ export type Letter = Omit<DeadLetterRecord, "properties" | "raw_body_b64"> & {
   readonly replacement?:
     | (Pick<DeadLetterRecord, "dlq_id" | "state" | "replayed_at" | "replay_outcome" | "replaced_by"> & object)
     | null
+  readonly payload_fit: PayloadFit
   readonly diagnosis: ReturnType<typeof Diagnosis.of>
+}
+
+/** An edit that would be accepted, also where its payload does not fit. */
+export interface CheckedEdit extends PayloadFit {
+  readonly target_queue_name: string
 }
 
 export interface ReplayJobDetail extends ReplayJob {

@@ -15,14 +15,19 @@ interface Props {
   readonly onChange?: (text: string) => void
   /** Under the editor: what the server refused. */
   readonly error?: ReactNode
-  /** Marked where they are, such as the errors of a schema. Mistakes in the JSON itself are marked without them. */
+  /**
+   * Marked where they are, such as the errors of a schema. Mistakes in the JSON itself are marked without them. Another
+   * list draws the marks again at once, so it must be the same one while nothing has changed.
+   */
   readonly problems?: ReadonlyArray<JsonProblem>
   /** In pixels. Longer texts scroll. */
   readonly height?: number
 }
 
+const none: ReadonlyArray<JsonProblem> = []
+
 /** Edits JSON: colours, and mistakes at their place. Tab leaves it, as it leaves every field. */
-export const JsonEditor = ({ description, error, height = 200, label, onChange, problems = [], value }: Props) => {
+export const JsonEditor = ({ description, error, height = 200, label, onChange, problems = none, value }: Props) => {
   const id = useId()
   const CodeMirror = useLaterPart(codeMirror)?.default
   return (

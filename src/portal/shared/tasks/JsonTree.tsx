@@ -1,16 +1,21 @@
 import { Button } from "@mantine/core"
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react"
 import { useMemo, useState } from "react"
+import type { JsonProblem } from "../editor/problems.ts"
 import { ForeignText, VisibleMarks } from "../foreign/ForeignText.tsx"
 import { CopyButton } from "../words/CopyButton.tsx"
 import { countedText, countText } from "../words/format.ts"
+import { StatusWord } from "../words/StatusWord.tsx"
 import { withoutSecrets } from "./hidden.ts"
 import styles from "./JsonTree.module.css"
+import { type JsonMarks, marksOf, pathTo, rootPath } from "./jsonMarks.ts"
 
 interface Props {
   readonly value: unknown
   /** The name of the value, for readers of the screen and for the button that copies it. */
   readonly label: string
+  /** Marked at their values, such as what does not fit a schema. */
+  readonly problems?: ReadonlyArray<JsonProblem>
 }
 
 /** Objects and arrays to this depth are open at first, unless they are long. */
@@ -24,13 +29,14 @@ const mostCharacters = 1_000
  * JSON whose objects and arrays open and close. What is closed is not drawn, and what is long is drawn in parts. Texts
  * that are secrets by their names are neither drawn nor copied until a person asks for them.
  */
-export const JsonTree = ({ label, value }: Props) => {
+export const JsonTree = ({ label, problems = none, value }: Props) => {
   const [isWhole, setWhole] = useState(false)
   const hidden = useMemo(() => withoutSecrets(value), [value])
   const shown = isWhole ? value : hidden.value
+  const marks = useMemo(() => marksOf(value, problems), [value, problems])
   return (
     <figure className={styles.tree} aria-label={label}>
-      <Node name={undefined} value={shown} depth={0} />
+      <Node name={undefined} value={shown} depth={0} path={rootPath} marks={marks} />
       {hidden.count > 0 && (
         <p className={styles.hidden}>
           {isWhole ? "Shown" : "Hidden"} because of {hidden.names.length === 1 ? "its name" : "their names"}:{" "}
@@ -46,26 +52,39 @@ export const JsonTree = ({ label, value }: Props) => {
 }
 
 const mostNames = 5
+const none: ReadonlyArray<JsonProblem> = []
 
 interface NodeProps {
   readonly name: string | undefined
   readonly value: unknown
   readonly depth: number
+  readonly path: string
+  readonly marks: JsonMarks
 }
 
-const Node = ({ depth, name, value }: NodeProps) =>
+const Node = ({ value, ...props }: NodeProps) =>
   typeof value === "object" && value !== null ? (
-    <Branch name={name} value={value} depth={depth} />
+    <Branch value={value} {...props} />
   ) : (
     <span className={styles.line}>
-      <Name of={name} />
+      <Name of={props.name} />
       <Leaf value={value} />
+      <Marks of={props.marks.at(props.path)} />
     </span>
   )
 
-const Branch = ({ depth, name, value }: NodeProps & { readonly value: object }) => {
+const Marks = ({ of: messages }: { readonly of: ReadonlyArray<string> }) =>
+  messages.map((message) => (
+    <span key={message} className={styles.mark}>
+      <StatusWord meaning="bad">
+        <ForeignText>{message}</ForeignText>
+      </StatusWord>
+    </span>
+  ))
+
+const Branch = ({ depth, marks, name, path, value }: NodeProps & { readonly value: object }) => {
   const entries = Object.entries(value)
-  const [isOpen, setOpen] = useState(depth < openDepth && entries.length <= longAt)
+  const [isOpen, setOpen] = useState((depth < openDepth && entries.length <= longAt) || marks.isAround(path))
   const [shown, setShown] = useState(mostEntries)
   const isArray = Array.isArray(value)
   const summary = isArray ? countedText(entries.length, "item") : countedText(entries.length, "field")
@@ -76,6 +95,7 @@ const Branch = ({ depth, name, value }: NodeProps & { readonly value: object }) 
         <Name of={name} />
         {open}
         {close}
+        <Marks of={marks.at(path)} />
       </span>
     )
   return (
@@ -97,12 +117,13 @@ const Branch = ({ depth, name, value }: NodeProps & { readonly value: object }) 
           </>
         )}
       </button>
+      <Marks of={marks.at(path)} />
       {isOpen && (
         <>
           <ul className={styles.entries}>
             {entries.slice(0, shown).map(([key, entry]) => (
               <li key={key}>
-                <Node name={key} value={entry} depth={depth + 1} />
+                <Node name={key} value={entry} depth={depth + 1} path={pathTo(path, key)} marks={marks} />
               </li>
             ))}
           </ul>

@@ -13,6 +13,7 @@ import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { groupSearch } from "../groups/groupSearch.ts"
 import styles from "./Letter.module.css"
+import { PayloadMisfit } from "./PayloadFitNote.tsx"
 
 /** Why the message has failed, and what became of it since. */
 export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Letter, ApiError> }) => {
@@ -23,6 +24,7 @@ export const DiagnosisPanel = ({ letter }: { readonly letter: UseQueryResult<Let
         <div className={styles.diagnosis}>
           <Outcome letter={data} />
           <Failure letter={data} />
+          <PayloadMisfit fit={data.payload_fit} />
           {(data.state === "replayed" ? [] : data.diagnosis.replay.warnings).map((warning) => (
             <p key={warning}>
               <StatusWord meaning="warning">before a replay</StatusWord> {warning}

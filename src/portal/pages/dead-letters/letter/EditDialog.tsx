@@ -1,7 +1,7 @@
 import { notifications } from "@mantine/notifications"
 import { useNavigate } from "@tanstack/react-router"
 import { useTasksWrite } from "../../../api/queries.ts"
-import type { Edited, Letter } from "../../../api/TaskTypes.ts"
+import type { Edited, Letter, PayloadFit } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
@@ -10,17 +10,19 @@ import { useFollowOutcome } from "../../../shared/tasks/useFollowOutcome.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import type { Part } from "./editing.ts"
 import { Mistakes } from "./Mistakes.tsx"
+import { PayloadFitNote } from "./PayloadFitNote.tsx"
 
 interface Props {
   readonly letter: Letter
   readonly part: Part
   readonly before: unknown
   readonly after: unknown
+  readonly fit: PayloadFit
   readonly onClose: () => void
 }
 
 /** Replaces the letter with the edited one and replays that. Its page shows what becomes of it. */
-export const EditDialog = ({ after, before, letter, onClose, part }: Props) => {
+export const EditDialog = ({ after, before, fit, letter, onClose, part }: Props) => {
   const edit = useTasksWrite<Edited>()
   const follow = useFollowOutcome()
   const navigate = useNavigate()
@@ -59,6 +61,8 @@ export const EditDialog = ({ after, before, letter, onClose, part }: Props) => {
         <ForeignText>{source_queue_name}</ForeignText> at once. The old one stays as it is, and cannot be replayed any
         more.
       </p>
+      <PayloadFitNote fit={fit} />
+      {fit.fields.length > 0 && <p>It can be replayed nevertheless. A worker of that version will refuse it again.</p>}
       {hasMistakes && edit.error !== null && <Mistakes error={edit.error} />}
     </ChangeDialog>
   )

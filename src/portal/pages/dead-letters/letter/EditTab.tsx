@@ -1,7 +1,7 @@
 import { Button, Group } from "@mantine/core"
-import { useState } from "react"
+import { useMemo, useState } from "react"
 import { useTasksWrite } from "../../../api/queries.ts"
-import type { Letter } from "../../../api/TaskTypes.ts"
+import type { CheckedEdit, Letter } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { JsonEditor } from "../../../shared/editor/JsonEditor.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
@@ -11,15 +11,12 @@ import { flatten } from "../../../shared/tasks/flatten.ts"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { EditDialog } from "./EditDialog.tsx"
-import { type Part, partsOf, problemsIn, readJson, valueOf } from "./editing.ts"
+import { type Part, partsOf, problemsIn, readJson, storedProblems, valueOf } from "./editing.ts"
 import styles from "./Letter.module.css"
 import { Mistakes } from "./Mistakes.tsx"
+import { PayloadFitNote } from "./PayloadFitNote.tsx"
 
 const editorHeight = 380
-
-interface Checked {
-  readonly target_queue_name: string
-}
 
 /** Edits the message, shows the difference, has it checked, and replays it as a new record. */
 export const EditTab = ({ letter }: { readonly letter: Letter }) => {
@@ -28,10 +25,17 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
   const before = valueOf(letter, part)
   const [text, setText] = useState(() => JSON.stringify(before, null, 2))
   const [isAsking, setAsking] = useState(false)
-  const check = useTasksWrite<Checked>()
+  const check = useTasksWrite<CheckedEdit>()
   const read = readJson(text)
   const after = "value" in read ? read.value : undefined
   const isSame = after !== undefined && JSON.stringify(after) === JSON.stringify(before)
+  const found = check.error?.fields ?? check.data?.fields
+  const problems = useMemo(
+    () => (found !== undefined ? problemsIn(part, found) : isSame ? storedProblems(part, letter) : []),
+    [found, isSame, letter, part]
+  )
+  const checkThen = (onSuccess: () => void) =>
+    check.mutate({ path: taskPath`/dlq/messages/${letter.dlq_id}/edits/check`, body: { [part]: after } }, { onSuccess })
   const become = (written: string) => {
     setText(written)
     check.reset()
@@ -65,7 +69,7 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
           onChange={become}
           error={"problem" in read ? read.problem : undefined}
           height={editorHeight}
-          problems={problemsIn(part, check.error)}
+          problems={problems}
         />
       </Panel>
       <Panel title="Difference">
@@ -77,24 +81,21 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
         {check.error !== null && <Mistakes error={check.error} />}
         {check.data !== undefined && (
           <p>
-            <StatusWord meaning="idle">envelope checked</StatusWord> It is a message that{" "}
-            <ForeignText>{check.data.target_queue_name}</ForeignText> takes. The payload was not compared with the
-            schema of its handler, which only the worker knows: a payload of the wrong form fails again once it is
-            replayed.
+            <StatusWord meaning="good">envelope checked</StatusWord> It is a message for{" "}
+            <ForeignText>{check.data.target_queue_name}</ForeignText>.
           </p>
         )}
+        {check.data !== undefined && <PayloadFitNote fit={check.data} />}
         <Group gap={8} mt="sm">
           <Button
             variant="default"
             disabled={after === undefined}
             loading={check.isPending}
-            onClick={() =>
-              check.mutate({ path: taskPath`/dlq/messages/${letter.dlq_id}/edits/check`, body: { [part]: after } })
-            }
+            onClick={() => checkThen(() => {})}
           >
             Check
           </Button>
-          <Button disabled={after === undefined || isSame} onClick={() => setAsking(true)}>
+          <Button disabled={after === undefined || isSame} onClick={() => checkThen(() => setAsking(true))}>
             Replay edited
           </Button>
           <Button
@@ -107,8 +108,15 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
           </Button>
         </Group>
       </Panel>
-      {isAsking && after !== undefined && (
-        <EditDialog letter={letter} part={part} before={before} after={after} onClose={() => setAsking(false)} />
+      {isAsking && after !== undefined && check.data !== undefined && (
+        <EditDialog
+          letter={letter}
+          part={part}
+          before={before}
+          after={after}
+          fit={check.data}
+          onClose={() => setAsking(false)}
+        />
       )}
     </div>
   )

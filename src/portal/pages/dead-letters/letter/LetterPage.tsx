@@ -24,7 +24,9 @@ import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
 import { Attempts } from "./Attempts.tsx"
 import { DiagnosisPanel } from "./DiagnosisPanel.tsx"
 import { EditTab } from "./EditTab.tsx"
+import { storedProblems } from "./editing.ts"
 import styles from "./Letter.module.css"
+import { PayloadFitNote } from "./PayloadFitNote.tsx"
 
 const route = getRouteApi("/operators/dead-letters/$dlqId")
 /** Enough of the id to tell two of them apart. */
@@ -104,7 +106,8 @@ const LetterTabs = ({ letter }: { readonly letter: Letter }) => {
           label: "Message",
           content: () => (
             <Panel title="Body" note={letter.body_encoding}>
-              <JsonTree value={letter.body} label="Message" />
+              <JsonTree value={letter.body} label="Message" problems={storedProblems("body", letter)} />
+              <PayloadFitNote fit={letter.payload_fit} />
             </Panel>
           )
         },

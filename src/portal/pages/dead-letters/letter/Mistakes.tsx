@@ -1,4 +1,5 @@
-import type { ApiError } from "../../../api/ApiError.ts"
+import type { ApiError, FieldError } from "../../../api/ApiError.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Letter.module.css"
@@ -8,14 +9,22 @@ export const Mistakes = ({ error }: { readonly error: ApiError }) =>
   error.fields.length === 0 ? (
     <ErrorNote error={error} />
   ) : (
-    <ul className={styles.mistakes} role="alert">
-      {error.fields.map(({ field, message }) => (
-        <li key={`${field} ${message}`}>
-          <StatusWord meaning="bad">
-            <code>{field}</code>
-          </StatusWord>{" "}
-          {message}
-        </li>
-      ))}
-    </ul>
+    <div role="alert">
+      <MistakeList fields={error.fields} />
+    </div>
   )
+
+export const MistakeList = ({ fields }: { readonly fields: ReadonlyArray<FieldError> }) => (
+  <ul className={styles.mistakes}>
+    {fields.map(({ field, message }) => (
+      <li key={`${field} ${message}`}>
+        <StatusWord meaning="bad">
+          <code>
+            <ForeignText>{field}</ForeignText>
+          </code>
+        </StatusWord>{" "}
+        <ForeignText>{message}</ForeignText>
+      </li>
+    ))}
+  </ul>
+)

@@ -1,4 +1,4 @@
-import type { ApiError } from "../../../api/ApiError.ts"
+import type { FieldError } from "../../../api/ApiError.ts"
 import { parseExact } from "../../../api/exactJson.ts"
 import type { Letter } from "../../../api/TaskTypes.ts"
 import type { JsonProblem } from "../../../shared/editor/problems.ts"
@@ -17,11 +17,18 @@ export const valueOf = ({ body }: Letter, part: Part): unknown =>
   part === "body" ? (isObject(body) ? body : {}) : isObject(body) ? body["payload"] : {}
 
 /** Where the server has found mistakes, within the part that is edited. */
-export const problemsIn = (part: Part, error: ApiError | null): ReadonlyArray<JsonProblem> =>
-  (error?.fields ?? []).flatMap(({ field, message }) => {
+export const problemsIn = (part: Part, fields: ReadonlyArray<FieldError>): ReadonlyArray<JsonProblem> =>
+  fields.flatMap(({ field, message }) => {
     const [first, ...path] = field.split(".")
     return first === part ? [{ path, message }] : []
   })
+
+/** Where the payload that is stored does not fit the schema of its handler, within the part that is edited. */
+export const storedProblems = (part: Part, { payload_fit: { fields } }: Letter): ReadonlyArray<JsonProblem> =>
+  problemsIn("payload", fields).map(({ message, path }) => ({
+    path: part === "body" ? ["payload", ...path] : path,
+    message
+  }))
 
 export type Read = { readonly value: unknown } | { readonly problem: string }
 
