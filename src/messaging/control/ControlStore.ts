@@ -70,10 +70,10 @@ export class ControlStore extends Context.Service<
 
     readonly announce: (group: QueueGroup) => Effect.Effect<void, RedisError>
     readonly groups: Effect.Effect<ReadonlyArray<QueueGroup>, RedisError>
-    /** No-op while a worker that has started later reports the handlers of the same queue. */
+    /** `schemas` by their SHA-256. No-op while a worker that has started later reports the handlers of the queue. */
     readonly announceHandlers: (
       report: HandlerReport,
-      schemas: HandlerSchemas.WrittenSchemas["texts"]
+      schemas: ReadonlyMap<string, string>
     ) => Effect.Effect<void, RedisError>
     readonly handlersOf: (queue: string) => Effect.Effect<Option.Option<HandlerReport>, RedisError>
     /** Returns a JSON Schema by its SHA-256. */

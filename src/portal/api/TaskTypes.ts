@@ -15,7 +15,7 @@ import type {
 } from "../../status/dead-letters/DeadLetterStore.ts"
 import type * as Diagnosis from "../../status/dead-letters/Diagnosis.ts"
 import type { Selection } from "../../status/dead-letters/Selection.ts"
-import type { PayloadFit } from "../../status/payload/PayloadCheck.ts"
+import type { PayloadFit } from "../../status/payload/PayloadFit.ts"
 import type { BrokerState, QueueView } from "../../status/queues/QueueBoard.ts"
 import type { TopologyView } from "../../status/queues/TopologyMap.ts"
 import type { Problem, ReplayJob } from "../../status/replay/ReplayJob.ts"

@@ -13,7 +13,8 @@ import {
 } from "../dead-letters/DeadLetterStore.ts"
 import { archivedDays } from "../dead-letters/LetterRepairs.ts"
 import { idsOf } from "../dead-letters/Selection.ts"
-import * as PayloadCheck from "../payload/PayloadCheck.ts"
+import type * as PayloadCheck from "../payload/PayloadCheck.ts"
+import { notCompared } from "../payload/PayloadFit.ts"
 import * as LetterEdit from "../replay/LetterEdit.ts"
 import * as Parameters from "./DeadLetterParameters.ts"
 import {
@@ -57,7 +58,7 @@ export const checkEdit = (
 export const fitOf = (payloads: Option.Option<PayloadCheck.PayloadCheck["Service"]>, given: PayloadCheck.Given) =>
   Option.isSome(payloads)
     ? payloads.value.check(given)
-    : Effect.succeed(PayloadCheck.notCompared("This server does not read the schemas of workers."))
+    : Effect.succeed(notCompared("This server does not read the schemas of workers."))
 
 const requestedEdit = Effect.flatMap(bodyText(maxBody), (text) =>
   orInvalid(Parameters.edit(parseOrUndefined(text, ExactJson.parse)))

@@ -7,29 +7,8 @@ import { isJsonObject, type JsonObject } from "../../messaging/envelope/Envelope
 import type { Mistake } from "../../messaging/envelope/Errors.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
+import { notCompared, type PayloadFit, type ReportedSchema } from "./PayloadFit.ts"
 import * as SchemaCheck from "./SchemaCheck.ts"
-
-/** The schema that a payload was compared with. */
-export interface ReportedSchema {
-  /** `null` if the schema applies to all types of the queue, or to an action of a workflow. */
-  readonly task_type: string | null
-  /** Of a workflow. */
-  readonly action: string | null
-  readonly worker_version: string
-  readonly reported_at: string
-}
-
-/** What is known of a payload and the schema of its handler. */
-export interface PayloadFit {
-  readonly schema: ReportedSchema | null
-  /** Why there is no `schema`: a sentence. */
-  readonly not_compared: string | null
-  /** The members that do not fit. At most 50. */
-  readonly fields: ReadonlyArray<{ readonly field: string; readonly message: string }>
-  readonly more_fields: boolean
-  /** The parts of the schema that were not checked, with the members that they are about. At most 10. */
-  readonly not_checked: ReadonlyArray<string>
-}
 
 export interface Given {
   readonly record: Pick<DeadLetterRecord, "raw_body_b64" | "source_queue_name">
@@ -44,7 +23,7 @@ export class PayloadCheck extends Context.Service<
   { readonly check: (given: Given) => Effect.Effect<PayloadFit> }
 >()("svc/status/PayloadCheck") {}
 
-export const make = Effect.gen(function* () {
+const make = Effect.gen(function* () {
   const store = yield* ControlStore
 
   const check = Effect.fn("PayloadCheck.check")(function* ({ aliases, record, root }: Given) {
@@ -87,14 +66,6 @@ export const make = Effect.gen(function* () {
 })
 
 export const layer: Layer.Layer<PayloadCheck, never, ControlStore> = Layer.effect(PayloadCheck, make)
-
-export const notCompared = (why: string): PayloadFit => ({
-  schema: null,
-  not_compared: why,
-  fields: [],
-  more_fields: false,
-  not_checked: []
-})
 
 const toField = ({ field, problem }: Mistake): PayloadFit["fields"][number] => ({ field, message: problem })
 
