@@ -152,6 +152,12 @@ export const useTasksWrite = <Body>(): UseMutationResult<Body, ApiError, TasksWr
   })
 }
 
+/** Asks the API of tasks what a change would do. Nothing is changed, so nothing is read again. */
+export const useTasksCheck = <Body>(): UseMutationResult<Body, ApiError, TasksWrite> =>
+  useMutation<Body, ApiError, TasksWrite>({
+    mutationFn: ({ path, ...sent }) => callTasks<Body>("POST", path, sent)
+  })
+
 interface WriteOptions {
   /** The answer has a secret that is told once: it is handed on before anything is read again. */
   readonly hasSecret?: boolean

@@ -12,20 +12,25 @@ export interface JsonProblem {
 type State = EditorView["state"]
 type Node = ReturnType<typeof syntaxTree>["topNode"]
 
-/** Marks each problem at its value, or at the nearest value around it that exists. */
+/** Marks each problem at its value, or else where the nearest value around it begins. */
 export const diagnosticsOf = (state: State, problems: ReadonlyArray<JsonProblem>): ReadonlyArray<Diagnostic> => {
   const root = syntaxTree(state).topNode.firstChild
   if (root === null) return []
   return problems.map(({ message, path }) => {
-    const { from, to } = valueAt(state, root, path)
-    return { from, to, message, severity: "error" }
+    return { ...rangeOf(state, root, path), message, severity: "error" }
   })
 }
 
-const valueAt = (state: State, value: Node, [step, ...rest]: JsonProblem["path"]): Node => {
-  if (step === undefined) return value
+const rangeOf = (
+  state: State,
+  value: Node,
+  [step, ...rest]: JsonProblem["path"]
+): { readonly from: number; readonly to: number } => {
+  const { from, to } = value
+  if (step === undefined) return { from, to }
   const inner = value.name === "Object" ? memberOf(state, value, String(step)) : itemOf(value, Number(step))
-  return inner === null ? value : valueAt(state, inner, rest)
+  // Were all of it marked, the marks within it could not be seen.
+  return inner === null ? { from, to: Math.min(to, from + 1) } : rangeOf(state, inner, rest)
 }
 
 const memberOf = (state: State, object: Node, name: string): Node | null =>

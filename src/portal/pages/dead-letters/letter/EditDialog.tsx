@@ -28,6 +28,22 @@ export const EditDialog = ({ after, before, fit, letter, onClose, part }: Props)
   const navigate = useNavigate()
   const { dlq_id, source_queue_name, task_id } = letter
   const hasMistakes = (edit.error?.fields.length ?? 0) > 0
+  /** The page of the old letter may be read again and close the dialog before the answer is here. */
+  const replay = async () => {
+    const sent = edit.mutateAsync({ path: taskPath`/dlq/messages/${dlq_id}/edits`, body: { [part]: after } })
+    const edited = await sent.catch(() => undefined)
+    if (edited === undefined) return
+    onClose()
+    if (edited.problem === null) follow(edited.dlq_id, `Edited ${task_id ?? dlq_id}`)
+    else
+      notifications.show({
+        color: "red",
+        autoClose: false,
+        title: "The edited record is stored, and not replayed",
+        message: edited.problem
+      })
+    void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: edited.dlq_id } })
+  }
   return (
     <ChangeDialog
       title="Replay the edited message"
@@ -35,25 +51,7 @@ export const EditDialog = ({ after, before, fit, letter, onClose, part }: Props)
       isBusy={edit.isPending}
       error={hasMistakes ? null : edit.error}
       onClose={onClose}
-      onConfirm={() =>
-        edit.mutate(
-          { path: taskPath`/dlq/messages/${dlq_id}/edits`, body: { [part]: after } },
-          {
-            onSuccess: (edited) => {
-              onClose()
-              if (edited.problem === null) follow(edited.dlq_id, `Edited ${task_id ?? dlq_id}`)
-              else
-                notifications.show({
-                  color: "red",
-                  autoClose: false,
-                  title: "The edited record is stored, and not replayed",
-                  message: edited.problem
-                })
-              void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: edited.dlq_id } })
-            }
-          }
-        )
-      }
+      onConfirm={() => void replay()}
     >
       <FieldDiff before={flatten(before)} after={flatten(after)} />
       <p>

@@ -1,6 +1,6 @@
 import { Button, Group } from "@mantine/core"
 import { useMemo, useState } from "react"
-import { useTasksWrite } from "../../../api/queries.ts"
+import { useTasksCheck } from "../../../api/queries.ts"
 import type { CheckedEdit, Letter } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { JsonEditor } from "../../../shared/editor/JsonEditor.tsx"
@@ -25,7 +25,7 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
   const before = valueOf(letter, part)
   const [text, setText] = useState(() => JSON.stringify(before, null, 2))
   const [isAsking, setAsking] = useState(false)
-  const check = useTasksWrite<CheckedEdit>()
+  const check = useTasksCheck<CheckedEdit>()
   const read = readJson(text)
   const after = "value" in read ? read.value : undefined
   const isSame = after !== undefined && JSON.stringify(after) === JSON.stringify(before)

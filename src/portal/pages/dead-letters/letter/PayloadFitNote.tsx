@@ -49,7 +49,7 @@ export const PayloadMisfit = ({ fit: { fields, more_fields, schema } }: Props) =
   const others = fields.length - mostNamed
   return (
     <p>
-      <StatusWord meaning="bad">does not fit</StatusWord> The payload does not fit <Schema schema={schema} />:{" "}
+      <StatusWord meaning="bad">schema</StatusWord> The payload does not fit <Schema schema={schema} />:{" "}
       {fields.slice(0, mostNamed).map(({ field, message }, place) => (
         <span key={`${field} ${message}`}>
           {place > 0 && "; "}
