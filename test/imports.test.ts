@@ -82,7 +82,21 @@ const areas: ReadonlyArray<Area> = [
   {
     path: "src/status",
     may: ["src/services", "src/http", "src/live", "src/messaging"],
-    rooms: ["store", "dead-letters", "payload", "replay", "hub", "history", "stream", "queues", "tasks", "http", "."]
+    rooms: [
+      "store",
+      "dead-letters",
+      "payload",
+      "jobs",
+      "replay",
+      "hub",
+      "history",
+      "stream",
+      "queues",
+      "tasks",
+      "cancellations",
+      "http",
+      "."
+    ]
   },
   { path: "src/graph", may: ["src/services", "src/messaging", "src/status"], rooms: ["observations", "draw", "."] },
   { path: "src/tasks", may: ["src/services", "src/messaging", "src/status", "src/graph"], rooms: ["."] },

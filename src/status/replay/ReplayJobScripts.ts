@@ -1,166 +1,26 @@
 import type { Reply, Script } from "../../services/Redis.ts"
 import * as Index from "../dead-letters/DeadLetterIndex.ts"
-import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
+import { items } from "../dead-letters/DeadLetterIndex.ts"
 import { countFailure, prelude } from "../dead-letters/OutcomeIndex.ts"
+import { baseOf, type JobKind } from "../jobs/JobScripts.ts"
 
 /**
- * The keys of replay jobs. They have the same prefix as the dead-letter index.
+ * The keys of replay jobs. They have the same prefix as the dead-letter index. `JobKind` says what all kinds of jobs have.
  *
- * - `…replays`, `…replays:running`, `…replays:staged`, `…replays:timed`: sorted sets of job ids in the order of creation.
- *   Running jobs with a plan are in one of the last two, because earlier releases would replay their records all at once.
- *   Those that begin later are in the last one, because earlier releases would begin at once.
- * - `…replay:<id>`: a hash with the job. `…replay:<id>:ids` and `…replay:<id>:problems` are lists.
+ * - Running jobs with a plan are in `…replays:staged` or `…replays:timed`, because earlier releases would replay their
+ *   records all at once. Those that begin later are in the last one, because earlier releases would begin at once. An
+ *   earlier release that cancels a job with a plan leaves it among those with one.
+ * - `…replay:<id>:problems` is a list.
  * - `…replay:<id>:begun`: a hash with the records of the current batch that the job has begun to publish. Each value is
  *   the token of the attempt, or `replayed`.
  * - The hash of a job with a plan has its `step`, the position `step_end`, and `s<step>:…` for what is known of steps.
- * - `…replay-key:<hash>`: the job that was created with an idempotency key.
- *
- * Scripts receive the key `…stats` and derive the other keys from it.
  */
-const baseOf = ([stats = ""]: ReadonlyArray<string>): string => stats.slice(0, -"stats".length)
-
-const lists = ["running", "staged", "timed"]
-
-const idsPerPush = 1_000
-
-const dropsAtOnce = 10
-
-type CreateResult =
-  | { readonly _tag: "Created" | "Existing"; readonly id: string }
-  | { readonly _tag: "OtherRequest" }
-  | { readonly _tag: "TooMany" }
-
-/**
- * ARGV: id, hash of the idempotency key or an empty string, hash of the request, TTL of the key in seconds, maximum
- * jobs, maximum running jobs, the sorted set of the running job or an empty string, number of field arguments, the fields as pairs, then the ids.
- */
-export const create: Script<CreateResult> = {
-  name: "dlq-replay-create",
-  lua: `${prelude}
-local id, key, fingerprint = ARGV[1], ARGV[2], ARGV[3]
-if key ~= '' then
-  local known = redis.call('HMGET', base .. 'replay-key:' .. key, 'job', 'fingerprint')
-  if known[1] and redis.call('EXISTS', jobKey(known[1])) == 1 then
-    if known[2] ~= fingerprint then return { 'other' } end
-    return { 'existing', known[1] }
-  end
-end
-local running = redis.call('ZCARD', base .. 'replays:running') + redis.call('ZCARD', base .. 'replays:staged')
-  + redis.call('ZCARD', base .. 'replays:timed')
-if ARGV[7] ~= '' and running >= tonumber(ARGV[6]) then return { 'too_many' } end
-local seq = redis.call('HINCRBY', KEYS[1], 'jobs', '1')
-local fields = 8 + tonumber(ARGV[8])
-redis.call('HSET', jobKey(id), unpack(ARGV, 9, fields))
-for from = fields + 1, #ARGV, ${idsPerPush} do
-  redis.call('RPUSH', jobKey(id) .. ':ids', unpack(ARGV, from, math.min(from + ${idsPerPush - 1}, #ARGV)))
-end
-redis.call('ZADD', base .. 'replays', seq, id)
-if ARGV[7] ~= '' then redis.call('ZADD', base .. 'replays:' .. ARGV[7], seq, id) end
-if key ~= '' then
-  redis.call('HSET', base .. 'replay-key:' .. key, 'job', id, 'fingerprint', fingerprint)
-  redis.call('EXPIRE', base .. 'replay-key:' .. key, ARGV[4])
-end
-local excess = redis.call('ZCARD', base .. 'replays') - tonumber(ARGV[5])
-if excess > 0 then
-  local dropped = 0
-  for _, old in ipairs(redis.call('ZRANGEBYSCORE', base .. 'replays', '-inf', '+inf', 'LIMIT', '0', tonumber(ARGV[6]) + ${dropsAtOnce})) do
-    if dropped < excess and dropped < ${dropsAtOnce} and not redis.call('ZSCORE', base .. 'replays:running', old)
-      and not redis.call('ZSCORE', base .. 'replays:staged', old) and not redis.call('ZSCORE', base .. 'replays:timed', old) then
-      redis.call('ZREM', base .. 'replays', old)
-      redis.call('DEL', jobKey(old), jobKey(old) .. ':ids', jobKey(old) .. ':problems', jobKey(old) .. ':begun', jobKey(old) .. ':failures')
-      dropped = dropped + 1
-    end
-  end
-end
-return { 'created', id }`,
-  step: (
-    call,
-    keys,
-    [id = "", key = "", fingerprint = "", seconds = "", maxJobs = "", maxRunning = "", list = "", ...rest]
-  ) => {
-    const base = baseOf(keys)
-    const [n = "", ...given] = rest
-    const job = `${base}replay:${id}`
-    const idempotency = `${base}replay-key:${key}`
-    if (key !== "") {
-      const [known, knownFingerprint] = items(call("HMGET", idempotency, "job", "fingerprint"))
-      if (typeof known === "string" && call("EXISTS", `${base}replay:${known}`) === 1) {
-        return knownFingerprint === fingerprint ? ["existing", known] : ["other"]
-      }
-    }
-    const running = lists.reduce((sum, list) => sum + Number(call("ZCARD", `${base}replays:${list}`)), 0)
-    if (list !== "" && running >= Number(maxRunning)) return ["too_many"]
-    const seq = String(call("HINCRBY", keys[0] ?? "", "jobs", "1"))
-    call("HSET", job, ...given.slice(0, Number(n)))
-    const ids = given.slice(Number(n))
-    if (ids.length > 0) call("RPUSH", `${job}:ids`, ...ids)
-    call("ZADD", `${base}replays`, seq, id)
-    if (list !== "") call("ZADD", `${base}replays:${list}`, seq, id)
-    if (key !== "") {
-      call("HSET", idempotency, "job", id, "fingerprint", fingerprint)
-      call("EXPIRE", idempotency, seconds)
-    }
-    const excess = Math.min(Number(call("ZCARD", `${base}replays`)) - Number(maxJobs), dropsAtOnce)
-    if (excess > 0) {
-      const oldest = call(
-        "ZRANGEBYSCORE",
-        `${base}replays`,
-        "-inf",
-        "+inf",
-        "LIMIT",
-        "0",
-        Number(maxRunning) + dropsAtOnce
-      )
-      const droppable = texts(oldest).filter((old) =>
-        lists.every((list) => call("ZSCORE", `${base}replays:${list}`, old) === null)
-      )
-      for (const old of droppable.slice(0, excess)) {
-        call("ZREM", `${base}replays`, old)
-        const key = `${base}replay:${old}`
-        call("DEL", key, `${key}:ids`, `${key}:problems`, `${key}:begun`, `${key}:failures`)
-      }
-    }
-    return ["created", id]
-  },
-  decode: (reply) => {
-    const [outcome, id] = texts(reply)
-    if (outcome === "other") return { _tag: "OtherRequest" }
-    if (outcome === "too_many") return { _tag: "TooMany" }
-    return { _tag: outcome === "created" ? "Created" : "Existing", id: String(id) }
-  }
-}
-
-/**
- * ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or is paused, or another worker has it. An
- * earlier release that cancels a job with a plan leaves it among those with one.
- */
-export const take: Script<boolean> = {
-  name: "dlq-replay-take",
-  lua: `${prelude}
-local job = redis.call('HMGET', jobKey(ARGV[1]), 'state', 'worker', 'worker_until', 'paused_at')
-if job[1] ~= 'running' then
-  redis.call('ZREM', base .. 'replays:staged', ARGV[1])
-  redis.call('ZREM', base .. 'replays:timed', ARGV[1])
-end
-if job[1] ~= 'running' or job[4] then return 0 end
-if job[2] and job[2] ~= ARGV[2] and tonumber(job[3]) > tonumber(ARGV[3]) then return 0 end
-redis.call('HSET', jobKey(ARGV[1]), 'worker', ARGV[2], 'worker_until', ARGV[4])
-return 1`,
-  step: (call, keys, [id = "", worker = "", now = "", until = ""]) => {
-    const job = `${baseOf(keys)}replay:${id}`
-    const [state, holder, holderUntil, pausedAt] = items(
-      call("HMGET", job, "state", "worker", "worker_until", "paused_at")
-    )
-    if (state !== "running") {
-      call("ZREM", `${baseOf(keys)}replays:staged`, id)
-      call("ZREM", `${baseOf(keys)}replays:timed`, id)
-    }
-    if (state !== "running" || pausedAt !== null) return 0
-    if (holder !== null && holder !== worker && Number(holderUntil) > Number(now)) return 0
-    call("HSET", job, "worker", worker, "worker_until", until)
-    return 1
-  },
-  decode: (reply) => reply === 1
+export const kind: JobKind = {
+  scripts: "dlq-replay",
+  jobs: "replays",
+  job: "replay",
+  lists: ["running", "staged", "timed"],
+  parts: ["ids", "problems", "begun", "failures"]
 }
 
 const counters = ["replayed", "skipped", "failed", "unknown"] as const
@@ -274,7 +134,7 @@ return state`,
     if (state === "running") {
       call("HSET", key, "state", "cancelled", "updated_at", at)
       call("HDEL", key, "waiting")
-      for (const list of lists) call("ZREM", `${base}replays:${list}`, id)
+      for (const list of kind.lists) call("ZREM", `${base}replays:${list}`, id)
     }
     return state
   },

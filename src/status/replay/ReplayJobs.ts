@@ -1,15 +1,15 @@
-import { createHash, randomUUID } from "node:crypto"
-import { Array as Arr, Clock, Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import * as CanonicalJson from "../../messaging/envelope/CanonicalJson.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
-import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import { Redis, type RedisError } from "../../services/Redis.ts"
 import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
-import { DeadLetterFilter, DeadLetterStore, UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
+import { DeadLetterFilter, DeadLetterStore, type UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
 import { baseOf } from "../dead-letters/RedisDLQStore.ts"
 import { idsOf, Selection, stateOf } from "../dead-letters/Selection.ts"
+import * as StoredJobs from "../jobs/StoredJobs.ts"
+import { isJobId, now } from "../jobs/StoredJobs.ts"
 import { fieldsOf, jobOf, Problem, ReplayJob } from "./ReplayJob.ts"
 import * as Scripts from "./ReplayJobScripts.ts"
 import * as ReplayPlan from "./ReplayPlan.ts"
@@ -127,25 +127,16 @@ export class ReplayJobs extends Context.Service<
   }
 >()("svc/ReplayJobs") {}
 
-const idempotencyKeySeconds = 86_400
 const maxProblems = 1_000
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const redis = yield* Redis
   const store = yield* DeadLetterStore
-  const base = baseOf(redis, options.prefix)
-  const keys = [`${base}stats`]
   const { maxIds = 10_000, maxJobs = 1_000, maxRunning = 100 } = options
-  const jobKey = (id: string) => `${base}replay:${id}`
-
-  const readJob = Effect.fnUntraced(function* (id: string) {
-    if (!isJobId(id)) return undefined
-    const fields = Arr.chunksOf(texts(yield* redis.command("HGETALL", jobKey(id))), 2)
-    return jobOf(id, Object.fromEntries(fields.map(([name = "", value = ""]) => [name, value])))
-  })
-
-  const idsIn = (list: "running" | "staged" | "timed") =>
-    Effect.map(redis.command("ZRANGEBYSCORE", `${base}replays:${list}`, "-inf", "+inf", "LIMIT", 0, maxRunning), texts)
+  const base = baseOf(redis, options.prefix)
+  const stored = StoredJobs.make(redis, { base, kind: Scripts.kind, maxJobs, maxRunning })
+  const { keyOf: jobKey, keys } = stored
+  const readJob = (id: string) => Effect.map(stored.fields(id), (fields) => jobOf(id, fields))
 
   return ReplayJobs.of({
     maxIds,
@@ -153,23 +144,17 @@ const make = Effect.fnUntraced(function* (options: Options) {
       const { ids, truncated } = yield* Effect.provideService(idsOf(selection, maxIds), DeadLetterStore, store)
       const at = yield* now
       const total = ids.length
-      const fields = Object.entries({
-        ...fieldsOf({ selection, force, total, truncated, at }),
-        ...(plan !== undefined && ReplayPlan.fieldsOf(plan, total, at))
-      }).flat()
       const list = plan === undefined ? "running" : plan.begin_at === undefined ? "staged" : "timed"
-      const created = yield* redis.run(Scripts.create, keys, [
-        randomUUID(),
-        idempotencyKey === undefined ? "" : createHash("sha256").update(idempotencyKey).digest("hex"),
-        CanonicalJson.sha256({ selection, force, ...(plan !== undefined && { plan }) }),
-        idempotencyKeySeconds,
-        maxJobs,
-        maxRunning,
-        total === 0 ? "" : list,
-        fields.length,
-        ...fields,
-        ...ids
-      ])
+      const created = yield* stored.create({
+        idempotencyKey,
+        fingerprint: CanonicalJson.sha256({ selection, force, ...(plan !== undefined && { plan }) }),
+        fields: {
+          ...fieldsOf({ selection, force, total, truncated, at }),
+          ...(plan !== undefined && ReplayPlan.fieldsOf(plan, total, at))
+        },
+        ids,
+        list: total === 0 ? undefined : list
+      })
       if (created._tag === "OtherRequest") return yield* new ReplayJobRefused({ reason: "other_request" })
       if (created._tag === "TooMany") return yield* new ReplayJobRefused({ reason: "too_many" })
       const job = yield* readJob(created.id)
@@ -183,20 +168,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       const reply = yield* redis.command("LRANGE", `${jobKey(id)}:problems`, 0, maxProblems - 1)
       return texts(reply).map((text) => Schema.decodeSync(ProblemText)(text))
     }),
-    list: Effect.fn("ReplayJobs.list")(function* ({ cursor, limit }) {
-      if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor)) return yield* new UnknownCursor({ cursor })
-      const newest = Number((yield* redis.command("HGET", `${base}stats`, "jobs")) ?? 0)
-      if (cursor !== undefined && Number(cursor) > newest) return yield* new UnknownCursor({ cursor })
-      const above = cursor === undefined ? "+inf" : `(${cursor}`
-      const replays = `${base}replays`
-      const ids = texts(yield* redis.command("ZREVRANGEBYSCORE", replays, above, "-inf", "LIMIT", 0, limit + 1))
-      const found = yield* Effect.forEach(ids.slice(0, limit), readJob, { concurrency: 16 })
-      const last = ids.length > limit ? yield* redis.command("ZSCORE", replays, ids[limit - 1] ?? "") : null
-      return {
-        items: found.filter((job) => job !== undefined),
-        next_cursor: last === null ? null : String(last)
-      }
-    }),
+    list: Effect.fn("ReplayJobs.list")((page) => stored.list(page, jobOf)),
     cancel: Effect.fn("ReplayJobs.cancel")(function* (id) {
       if (!isJobId(id)) return undefined
       yield* redis.run(Scripts.cancel, keys, [id, yield* now])
@@ -208,12 +180,9 @@ const make = Effect.fnUntraced(function* (options: Options) {
     resume: Effect.fn("ReplayJobs.resume")(function* (id) {
       return isJobId(id) && (yield* redis.run(PlanScripts.resume, keys, [id, yield* now]))
     }),
-    running: idsIn("running"),
-    staged: Effect.zipWith(idsIn("staged"), idsIn("timed"), (staged, timed) => [...staged, ...timed]),
-    take: Effect.fnUntraced(function* (id, worker, leaseMs) {
-      const millis = yield* Clock.currentTimeMillis
-      return yield* redis.run(Scripts.take, keys, [id, worker, millis, millis + leaseMs])
-    }),
+    running: stored.idsIn("running"),
+    staged: Effect.zipWith(stored.idsIn("staged"), stored.idsIn("timed"), (staged, timed) => [...staged, ...timed]),
+    take: stored.take,
     next: Effect.fnUntraced(function* (id, count) {
       const names = ["position", "force", "filter", "plan", "step", "step_end", "paused_at"]
       const [position, force, filter, plan, step, end, pausedAt] = items(
@@ -266,11 +235,6 @@ export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsEr
     ReplayJobs,
     Effect.suspend(() => settingsErrorOf(options) ?? make(options))
   )
-
-const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
-
-/** Returns whether a text is a job id. Any other text could select a different Redis key, such as `<id>:ids`. */
-const isJobId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
 
 /** A batch takes at most half a second, so that a pause and the rule to stop take effect soon. */
 const batchOf = (count: number, rate: number | undefined): number =>

@@ -1,8 +1,7 @@
 import type { Script } from "../../services/Redis.ts"
 import { items } from "../dead-letters/DeadLetterIndex.ts"
 import { prelude } from "../dead-letters/OutcomeIndex.ts"
-
-const baseOf = ([stats = ""]: ReadonlyArray<string>): string => stats.slice(0, -"stats".length)
+import { baseOf } from "../jobs/JobScripts.ts"
 
 export type StepResult = "begun" | "following" | "over"
 

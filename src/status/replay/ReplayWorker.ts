@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto"
-import { Clock, type Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, type Duration, Effect, Layer } from "effect"
 import { checkDuration } from "../../messaging/consume/ConsumerOptions.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import type { Broker } from "../../services/Broker.ts"
 import type { RedisError } from "../../services/Redis.ts"
 import type { Claim, DeadLetterStore } from "../dead-letters/DeadLetterStore.ts"
+import * as JobLease from "../jobs/JobLease.ts"
 import { type ReplayError, type ReplayOptions, replay } from "./Replay.ts"
 import { type Problem, type Progress, ReplayJobs } from "./ReplayJobs.ts"
 
@@ -20,7 +21,7 @@ export interface Options {
   readonly leaseSeconds?: number
 }
 
-const retrySchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])
+const jobName = "replay job"
 
 /**
  * Processes replay jobs, one at a time, while the layer exists. If a shutdown or a crash interrupts a job, a worker
@@ -46,23 +47,13 @@ export const layer = (
           if (staged.has(id)) continue
           staged.add(id)
           const done = Effect.sync(() => void staged.delete(id))
-          yield* Effect.forkIn(Effect.ensuring(logged(work(id, worker, options)), done), scope)
+          yield* Effect.forkIn(Effect.ensuring(JobLease.logged(work(id, worker, options), jobName), done), scope)
         }
       })
-      const look = Schedule.spaced(options.lookEvery ?? "500 millis")
-      yield* Effect.forkScoped(Effect.repeat(logged(workOnRunningJobs), look))
-      yield* Effect.forkScoped(Effect.repeat(logged(workOnStagedJobs), look))
+      const look = { lookEvery: options.lookEvery ?? "500 millis", name: jobName }
+      yield* JobLease.lookForJobs(workOnRunningJobs, look)
+      yield* JobLease.lookForJobs(workOnStagedJobs, look)
     })
-  )
-
-const logged = <R>(work: Effect.Effect<void, RedisError, R>): Effect.Effect<void, never, R> =>
-  work.pipe(
-    Effect.catch((error) =>
-      Effect.logWarning("Redis is unavailable. Replay jobs wait until Redis is available again.", error.message)
-    ),
-    Effect.catchDefect((defect) =>
-      Effect.logError("A replay job failed unexpectedly. The worker retries the job.", defect)
-    )
   )
 
 const settingsErrorOf = (options: Options): SettingsError | undefined => {
@@ -88,11 +79,6 @@ export const work = Effect.fnUntraced(function* (
   const jobs = yield* ReplayJobs
   const take = jobs.take(id, worker, leaseSeconds * 1_000)
   if (!(yield* take)) return
-  // Succeeds when the lease cannot be renewed: the job was paused or cancelled, or another worker has taken the lease.
-  const untilLeaseLost = take.pipe(
-    Effect.retry(Schedule.spaced("1 second")),
-    Effect.repeat({ schedule: Schedule.spaced(`${(leaseSeconds * 1_000) / 3} millis`), while: (mine) => mine })
-  )
   let batch: Batch | undefined
   const batches = Effect.gen(function* () {
     const startedAt = yield* Clock.currentTimeMillis
@@ -123,10 +109,13 @@ export const work = Effect.fnUntraced(function* (
       yield* Effect.sleep(Math.max(0, (ids.length / Math.min(rate, perSecond)) * 1_000 - spent))
     return outcome
   }).pipe(
-    Effect.retry({ schedule: retrySchedule, while: ({ retryable }) => retryable }),
+    Effect.retry({ schedule: JobLease.retrySchedule, while: ({ retryable }) => retryable }),
     Effect.repeat({ while: (outcome) => outcome === "running" })
   )
-  const isLost = yield* Effect.raceFirst(Effect.as(batches, false), Effect.as(untilLeaseLost, true))
+  const isLost = yield* Effect.raceFirst(
+    Effect.as(batches, false),
+    Effect.as(JobLease.untilLost(take, leaseSeconds), true)
+  )
   // Counts the last batch of a paused or cancelled job. If another worker has the lease, `advance` changes nothing.
   if (isLost && batch !== undefined) {
     const progress = { ...progressOf(batch.results), interrupted: interruptedOf(batch) }
@@ -186,7 +175,7 @@ const replayUntilSettled = (
     }),
     // Uninterruptible, because the result of every publish must be reported.
     Effect.uninterruptible,
-    Effect.repeat({ schedule: retrySchedule, while: (outcome) => outcome === "again" })
+    Effect.repeat({ schedule: JobLease.retrySchedule, while: (outcome) => outcome === "again" })
   )
 
 const isTransient = (error: ReplayError | RedisError): boolean =>
