@@ -16,7 +16,7 @@ const cancelTtlMs = 50 * 86_400_000
 /** An answered request still applies to a redelivery of the message, and then ends. */
 const answeredTtlMs = 3_600_000
 /** The maximum number of requests, because every worker keeps the ids of all. */
-export const maxCancels = 10_000
+export const maxCancels = 50_000
 
 const ratesTtlSeconds = 2 * 3_600
 const minuteMs = 60_000
@@ -29,6 +29,8 @@ export interface CancelInput {
   readonly taskId: string
   readonly reason: string
   readonly by: string | null
+  /** The id of the request, of letters and digits, for a caller that must find its own request again. Default: random. */
+  readonly cancelId?: string | undefined
 }
 
 export interface Answer {
@@ -53,9 +55,13 @@ export class ControlStore extends Context.Service<
     /** Returns the pause that has ended. `None` if the queue was not paused. */
     readonly resume: (queue: string) => Effect.Effect<Option.Option<Pause>, RedisError>
 
-    /** Returns the open request of the task if there is one already. `full`: there are 10,000 requests. */
+    /** Returns the open request of the task if there is one already. `full`: there are 50,000 requests. */
     readonly requestCancel: (input: CancelInput) => Effect.Effect<CancelRequest | "full", RedisError>
     readonly cancelOf: (taskId: string) => Effect.Effect<Option.Option<CancelRequest>, RedisError>
+    /** Returns the request of each task, in the order of the ids. */
+    readonly cancelsOf: (
+      taskIds: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyArray<Option.Option<CancelRequest>>, RedisError>
     /** No-op if the request was replaced or withdrawn. */
     readonly answerCancel: (request: CancelRequest, answer: Answer) => Effect.Effect<void, RedisError>
     readonly withdrawCancel: (taskId: string) => Effect.Effect<boolean, RedisError>
@@ -112,10 +118,17 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
   const dueKey = (queue: string) => key(`due:${queue}`)
   const hourKey = (kind: "done" | "ready", queue: string, hour: number) => key(`${kind}:${queue}:${hour}`)
 
-  const cancelOf = (taskId: string) =>
-    Effect.map(redis.command("HGET", cancels, taskId), (reply) =>
-      Option.flatMap(Option.fromNullishOr(reply), (text) => readCancel(cancelStateOf(String(text)).json))
-    )
+  const decodeCancel = (reply: Reply) =>
+    Option.flatMap(Option.fromNullishOr(reply), (text) => readCancel(cancelStateOf(String(text)).json))
+
+  const cancelOf = (taskId: string) => Effect.map(redis.command("HGET", cancels, taskId), decodeCancel)
+
+  const cancelsOf = (taskIds: ReadonlyArray<string>) =>
+    taskIds.length === 0
+      ? Effect.succeed([])
+      : Effect.map(redis.command("HMGET", cancels, ...taskIds), (reply) =>
+          Array.isArray(reply) ? reply.map(decodeCancel) : []
+        )
 
   const addInHour = (kind: "done" | "ready", queue: string, write: "HSET" | "HINCRBY", value: number) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -149,10 +162,10 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
       return Option.flatMap(Option.fromNullishOr(before), (text) => readPause(String(text)))
     }),
 
-    requestCancel: Effect.fnUntraced(function* ({ by, reason, taskId }) {
+    requestCancel: Effect.fnUntraced(function* ({ by, cancelId, reason, taskId }) {
       const now = yield* Clock.currentTimeMillis
       const request: CancelRequest = {
-        cancel_id: randomUUID().replaceAll("-", ""),
+        cancel_id: cancelId ?? randomUUID().replaceAll("-", ""),
         task_id: taskId,
         reason,
         by,
@@ -173,6 +186,7 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
       return Option.getOrElse(readCancel(cancelStateOf(stored).json), () => request)
     }),
     cancelOf,
+    cancelsOf,
     answerCancel: Effect.fnUntraced(function* (request, { state, worker }) {
       const now = yield* Clock.currentTimeMillis
       const expiresAt = now + (state === "interrupting" ? cancelTtlMs : answeredTtlMs)

@@ -34,7 +34,7 @@ export const filter = (
   nowMs: number,
   paging: ReadonlyArray<string> = []
 ): Decoded<TaskFilter> => {
-  const known = new Set<string>([...Object.keys(equalities), "q", "since", "until", ...paging])
+  const known = new Set<string>([...Object.keys(equalities), "q", "ended", "since", "until", ...paging])
   const problems: Array<InvalidParameter> = []
   const found: Record<string, string> = {}
   const wanted: Record<string, string> = {}
@@ -53,6 +53,8 @@ export const filter = (
     const value = query.get(name)
     if (value !== null && value !== "") found[field] = value
   }
+  const ended = query.get("ended") ?? ""
+  if (!["", "true", "false"].includes(ended)) problems.push(problem("ended", "must be true or false"))
   const since = timeOf(query, "since", nowMs, problems)
   const until = timeOf(query, "until", nowMs, problems)
   if (since !== undefined && until !== undefined && since >= until) {
@@ -63,6 +65,7 @@ export const filter = (
   return Result.succeed({
     ...found,
     ...(q !== null && q !== "" && { q }),
+    ...(ended !== "" && { ended: ended === "true" }),
     ...(Object.keys(wanted).length > 0 && { attributes: wanted }),
     ...(since !== undefined && { since }),
     ...(until !== undefined && { until })

@@ -17,7 +17,7 @@ export class TaskEnded extends Schema.TaggedError<TaskEnded>()("TaskEnded", {
 
 export class TooManyCancels extends Schema.TaggedError<TooManyCancels>()("TooManyCancels", {}) {
   override get message() {
-    return `There are ${maxCancels} requests to cancel that no worker has answered yet. Withdraw requests that are no longer needed, or purge the queue instead.`
+    return `There are ${maxCancels.toLocaleString("en")} requests to cancel that no worker has answered yet. Withdraw requests that are no longer needed, or purge the queue instead.`
   }
 }
 
@@ -31,6 +31,16 @@ export interface Cancellation {
   readonly outcome: "cancelled" | "interrupting" | "not_held"
 }
 
+/**
+ * What became of a request to cancel a task:
+ *
+ * - `requested`: no worker has ended the task yet.
+ * - `cancelled`: a worker has ended the task, which has the status `cancelled`.
+ * - `ended`: the task has ended in another way.
+ * - `withdrawn`: the request was taken back.
+ */
+export type RequestOutcome = "requested" | "cancelled" | "ended" | "withdrawn"
+
 export interface Options {
   readonly terminalStatuses?: TerminalStatusSet | undefined
   /** The time to wait for a worker's answer. Default: 5 seconds. */
@@ -40,8 +50,20 @@ export interface Options {
 export class TaskCancellation extends Context.Service<
   TaskCancellation,
   {
+    /** Asks for it, and waits for the worker's answer. */
     readonly cancel: (input: CancelInput) => Effect.Effect<Cancellation, RedisError | TaskEnded | TooManyCancels>
+    /** Asks for it, and does not wait. Idempotent while the request has no answer. */
+    readonly request: (input: CancelInput) => Effect.Effect<CancelRequest, RedisError | TaskEnded | TooManyCancels>
     readonly requestOf: (taskId: string) => Effect.Effect<Option.Option<CancelRequest>, RedisError>
+    /** Returns the request of each task, in the order of the ids. */
+    readonly requestsOf: (
+      taskIds: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyArray<Option.Option<CancelRequest>>, RedisError>
+    /** Returns what became of the request that `requestsOf` has found. */
+    readonly outcomeOf: (
+      taskId: string,
+      request: Option.Option<CancelRequest>
+    ) => Effect.Effect<RequestOutcome, RedisError>
     /** Returns whether there was a request. A handler that is interrupted already is not continued. */
     readonly withdraw: (taskId: string) => Effect.Effect<boolean, RedisError>
   }
@@ -76,11 +98,15 @@ const make = Effect.fnUntraced(function* ({
     return latest !== undefined && terminalStatuses.has(latest.status) ? latest.status : undefined
   })
 
-  const cancel = Effect.fn("TaskCancellation.cancel")(function* (input: CancelInput) {
+  const ask = Effect.fn("TaskCancellation.request")(function* (input: CancelInput) {
     const status = yield* ended(input.taskId)
     if (status !== undefined) return yield* new TaskEnded({ taskId: input.taskId, status })
     const requested = yield* store.requestCancel(input)
-    if (requested === "full") return yield* new TooManyCancels()
+    return requested === "full" ? yield* new TooManyCancels() : requested
+  })
+
+  const cancel = Effect.fn("TaskCancellation.cancel")(function* (input: CancelInput) {
+    const requested = yield* ask(input)
     const allHaveRead = yield* makeHolders
     const answer = Effect.gen(function* () {
       for (;;) {
@@ -98,8 +124,26 @@ const make = Effect.fnUntraced(function* ({
     return { request, outcome: request.state === "requested" ? ("not_held" as const) : ("interrupting" as const) }
   })
 
-  return TaskCancellation.of({ cancel, requestOf: store.cancelOf, withdraw: store.withdrawCancel })
+  /** A task may end without its worker's answer, as that of a worker without a `workControl` does. */
+  const outcomeOf = Effect.fnUntraced(function* (taskId: string, found: Option.Option<CancelRequest>) {
+    const answer = Option.map(found, ({ state }) => state)
+    if (Option.isSome(answer) && (answer.value === "cancelled" || answer.value === "ended")) return answer.value
+    const status = yield* ended(taskId)
+    if (status !== undefined) return isCancelled(status) ? ("cancelled" as const) : ("ended" as const)
+    return Option.isSome(answer) ? ("requested" as const) : ("withdrawn" as const)
+  })
+
+  return TaskCancellation.of({
+    cancel,
+    request: ask,
+    requestOf: store.cancelOf,
+    requestsOf: store.cancelsOf,
+    outcomeOf,
+    withdraw: store.withdrawCancel
+  })
 })
+
+const isCancelled = (status: string): boolean => status.trim().toLowerCase() === "cancelled"
 
 export const layer = (options: Options = {}): Layer.Layer<TaskCancellation, never, ControlStore | StatusStore> =>
   Layer.effect(TaskCancellation, make(options))

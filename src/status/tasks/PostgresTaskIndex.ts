@@ -70,22 +70,23 @@ export const make = Effect.fnUntraced(function* ({ keepDays = 30, looksAtMost = 
     const condition = conditions.length === 0 ? sql`true` : sql.and(conditions)
     if (strongest.length === 0 && Object.keys(attributes).length > 0) {
       // Attributes select few tasks. Reading all of these first makes PostgreSQL use the index of attributes.
-      const matching = sql`SELECT ${columns(sql)} FROM task_index WHERE attributes @> ${JSON.stringify(attributes)}::jsonb AND attributes <> '{}' LIMIT ${most + 1}`
+      const matching = sql`SELECT ${columns(sql)}, is_terminal FROM task_index WHERE attributes @> ${JSON.stringify(attributes)}::jsonb AND attributes <> '{}' LIMIT ${most + 1}`
       const found = sql`WITH matching AS MATERIALIZED (${matching}) SELECT * FROM matching`
       return sql`${found} WHERE ${condition} ${order} LIMIT ${most}`
     }
-    return sql`SELECT ${columns(sql)} FROM task_index WHERE ${condition} ${order} LIMIT ${most}`
+    return sql`SELECT ${columns(sql)}, is_terminal FROM task_index WHERE ${condition} ${order} LIMIT ${most}`
   }
 
   /** The filters beside the strongest one. */
   const rest = (filter: TaskFilter) => {
     const strongest = strongestOf(filter)
-    const { attributes = {}, q } = filter
+    const { attributes = {}, ended, q } = filter
     const conditions = [
       ...equalities.flatMap((name) =>
         filter[name] === undefined || strongest.includes(name) ? [] : [sql`${sql(name)} = ${filter[name]}`]
       ),
       ...(Object.keys(attributes).length === 0 ? [] : [sql`attributes @> ${JSON.stringify(attributes)}::jsonb`]),
+      ...(ended === undefined ? [] : [sql`is_terminal = ${ended}`]),
       ...(q === undefined
         ? []
         : [

@@ -74,7 +74,7 @@ export const make = Effect.fnUntraced(function* ({
   const walk = Effect.fnUntraced(function* (
     { since, until }: TaskFilter,
     after: TaskPosition | undefined,
-    visit: (task: IndexedTask) => boolean
+    visit: (found: TaskChange) => boolean
   ) {
     let last: TaskPosition | undefined
     let looked = 0
@@ -84,12 +84,12 @@ export const make = Effect.fnUntraced(function* ({
       const ids = texts(yield* redis.command("ZREVRANGEBYSCORE", times, from, to, "LIMIT", offset, chunkSize))
       const entries = yield* read(ids)
       for (const entry of entries) {
-        const task = entry === null ? undefined : decodeStored(String(entry))?.task
-        if (task === undefined || (after !== undefined && !isBefore(task, after))) continue
+        const stored = entry === null ? undefined : decodeStored(String(entry))
+        if (stored === undefined || (after !== undefined && !isBefore(stored.task, after))) continue
         if (looked === looksAtMost) return { complete: false, last }
         looked++
-        last = { micros: task.last_micros, id: task.task_id }
-        if (!visit(task)) return { complete: false, last }
+        last = { micros: stored.task.last_micros, id: stored.task.task_id }
+        if (!visit(stored)) return { complete: false, last }
       }
       if (ids.length < chunkSize) return { complete: true, last }
     }
@@ -112,8 +112,8 @@ export const make = Effect.fnUntraced(function* ({
   ) {
     const matches = matcherOf(filter)
     const found: Array<IndexedTask> = []
-    const walked = yield* walk(filter, after, (task) => {
-      if (matches(task)) found.push(task)
+    const walked = yield* walk(filter, after, (stored) => {
+      if (matches(stored)) found.push(stored.task)
       return found.length <= limit
     })
     const page = found.slice(0, limit)
@@ -126,8 +126,9 @@ export const make = Effect.fnUntraced(function* ({
   const counts = Effect.fnUntraced(function* (filter: TaskFilter) {
     const matches = matcherOf(filter)
     const found = new Map<string, number>()
-    const walked = yield* walk(filter, undefined, (task) => {
-      if (matches(task)) found.set(task.status, (found.get(task.status) ?? 0) + 1)
+    const walked = yield* walk(filter, undefined, (stored) => {
+      const { status } = stored.task
+      if (matches(stored)) found.set(status, (found.get(status) ?? 0) + 1)
       return true
     })
     return {
@@ -174,14 +175,15 @@ const isBefore = ({ last_micros, task_id }: IndexedTask, after: TaskPosition): b
   last_micros < after.micros ||
   (last_micros === after.micros && Buffer.compare(Buffer.from(task_id), Buffer.from(after.id)) < 0)
 
-const matcherOf = ({ attributes = {}, q, ...equal }: TaskFilter) => {
+const matcherOf = ({ attributes = {}, ended, q, ...equal }: TaskFilter) => {
   const part = q?.toLowerCase()
   const wanted = (["parent_id", "error_class", "task_type", "status", "worker", "queue"] as const).flatMap((name) => {
     const value = equal[name]
     return value === undefined ? [] : [[name, value] as const]
   })
   const wantedAttributes = Object.entries(attributes)
-  return (task: IndexedTask): boolean =>
+  return ({ isTerminal, task }: TaskChange): boolean =>
+    (ended === undefined || isTerminal === ended) &&
     wanted.every(([name, value]) => task[name] === value) &&
     wantedAttributes.every(([name, value]) => task.attributes[name] === value) &&
     (part === undefined ||

@@ -20,6 +20,8 @@ export interface TaskFilter {
   readonly parent_id?: string | undefined
   readonly error_class?: string | undefined
   readonly attributes?: Readonly<Record<string, string>> | undefined
+  /** False: tasks that have not ended. True: those that have. */
+  readonly ended?: boolean | undefined
   /** Limits of the time of the latest status, in microseconds since 1970. `since` is included, `until` is not. */
   readonly since?: number | undefined
   readonly until?: number | undefined
