@@ -91,7 +91,7 @@ local excess = redis.call('ZCARD', base .. '${jobs}') - tonumber(ARGV[5])
 if excess > 0 then
   local dropped = 0
   for _, old in ipairs(redis.call('ZRANGEBYSCORE', base .. '${jobs}', '-inf', '+inf', 'LIMIT', '0', tonumber(ARGV[6]) + ${dropsAtOnce})) do
-    if dropped < excess and dropped < ${dropsAtOnce} and not isRunning(old) then
+    if dropped < excess and dropped < ${dropsAtOnce} and old ~= id and not isRunning(old) then
       redis.call('ZREM', base .. '${jobs}', old)
       ${dropLua}
       dropped = dropped + 1
@@ -131,7 +131,9 @@ return { 'created', id }`,
         if (excess > 0) {
           const count = Number(maxRunning) + dropsAtOnce
           const oldest = texts(call("ZRANGEBYSCORE", `${base}${jobs}`, "-inf", "+inf", "LIMIT", "0", count))
-          const droppable = oldest.filter((old) => lists.every((list) => call("ZSCORE", list, old) === null))
+          const droppable = oldest.filter(
+            (old) => old !== id && lists.every((list) => call("ZSCORE", list, old) === null)
+          )
           for (const old of droppable.slice(0, excess)) {
             call("ZREM", `${base}${jobs}`, old)
             call("DEL", keyOf(old), ...parts.map((part) => `${keyOf(old)}:${part}`))
