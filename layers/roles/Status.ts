@@ -4,6 +4,7 @@ import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
 import * as QueueMetrics from "../../src/status/dead-letters/QueueMetrics.ts"
 import * as BearerToken from "../../src/status/http/BearerToken.ts"
+import * as CancellationRoutes from "../../src/status/http/CancellationRoutes.ts"
 import * as DeadLetterRoutes from "../../src/status/http/DeadLetterRoutes.ts"
 import * as ErrorResponses from "../../src/status/http/ErrorResponses.ts"
 import * as QueueRoutes from "../../src/status/http/QueueRoutes.ts"
@@ -28,7 +29,8 @@ const statusRoutes = () =>
     StatusRoutes.layer(),
     DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }),
     QueueRoutes.layer(),
-    TaskRoutes.layer()
+    TaskRoutes.layer(),
+    CancellationRoutes.layer()
   )
 
 /**

@@ -8,6 +8,8 @@ import type { Topology } from "../messaging/topology/Topology.ts"
 import type { Broker, Fields } from "../services/Broker.ts"
 import { Database } from "../services/Database.ts"
 import type { Redis } from "../services/Redis.ts"
+import * as Cancellations from "../status/cancellations/Cancellations.ts"
+import * as CancellationWorker from "../status/cancellations/CancellationWorker.ts"
 import * as ArchiveSweeper from "../status/dead-letters/ArchiveSweeper.ts"
 import type { DeadLetterStore } from "../status/dead-letters/DeadLetterStore.ts"
 import * as RedisDLQStore from "../status/dead-letters/RedisDLQStore.ts"
@@ -93,6 +95,8 @@ export interface Options {
     Omit<RedisTaskIndex.Options, "prefix">
   readonly queueBoard?: Omit<QueueBoard.Options, "queues">
   readonly cancellation?: Omit<TaskCancellation.Options, "terminalStatuses">
+  readonly cancellations?: Omit<Cancellations.Options, "prefix">
+  readonly cancellationWorker?: CancellationWorker.Options
   readonly graphs?: Pick<ExecutionGraphService.Options, "childrenLimit" | "deadLetterLimit" | "evidenceLimit">
   /** Receives the observations of the hub and of event streams. Default: none. */
   readonly observationSink?: ObservationSink
@@ -121,6 +125,7 @@ export type Statuses<O extends Options> =
   | WaitingMessages.WaitingMessages
   | QueueBoard.QueueBoard
   | TaskCancellation.TaskCancellation
+  | Cancellations.Cancellations
   | TopologyMap.TopologyMap
   | TaskIndex
   | TaskIndexer.TaskIndexer
@@ -159,7 +164,7 @@ export function stores(options: Options): Layer.Layer<StatusStore, SettingsError
   return Layer.mergeAll(statusStore, deadLetters, observations)
 }
 
-/** Runs the status hub and the worker of replay jobs, and provides event streams and histories. */
+/** Runs the status hub and the workers of jobs, and provides event streams and histories. */
 export function statuses<const O extends Options>(
   options: O
 ): Layer.Layer<Statuses<O>, SettingsError, Broker | Redis | Exclude<Stores<O>, ObservationStore>>
@@ -173,6 +178,7 @@ export function statuses(
   | WaitingMessages.WaitingMessages
   | QueueBoard.QueueBoard
   | TaskCancellation.TaskCancellation
+  | Cancellations.Cancellations
   | TopologyMap.TopologyMap
   | TaskIndex
   | TaskIndexer.TaskIndexer
@@ -257,9 +263,14 @@ const taskIndex = ({
   }).pipe(Layer.provideMerge(store))
 }
 
-/** Provides the board of queues, the map of the topologies, the cancellation of tasks and the check of payloads. */
+/**
+ * Provides the board of queues, the map of the topologies, the cancellation of tasks, of one and of many, and the check of
+ * payloads.
+ */
 const operations = ({
   cancellation,
+  cancellations,
+  cancellationWorker,
   otherTopologies = [],
   queueBoard,
   sseTerminalStatuses,
@@ -269,15 +280,18 @@ const operations = ({
   Layer.mergeAll(
     QueueBoard.layer({ ...queueBoard, queues: new TaskQueues([topology, ...otherTopologies]).all }),
     TopologyMap.layer([topology, ...otherTopologies]),
-    TaskCancellation.layer({ ...cancellation, terminalStatuses: sseTerminalStatuses }),
-    PayloadCheck.layer
+    PayloadCheck.layer,
+    CancellationWorker.layer(cancellationWorker).pipe(
+      Layer.provideMerge(Cancellations.layer({ ...cancellations, prefix: storePrefix })),
+      Layer.provideMerge(TaskCancellation.layer({ ...cancellation, terminalStatuses: sseTerminalStatuses }))
+    )
   ).pipe(Layer.provide(ControlStore.layer({ prefix: storePrefix })))
 
 const waitingMessages = ({ otherTopologies = [], topology }: Options) =>
   WaitingMessages.layer(new TaskQueues([topology, ...otherTopologies]).all)
 
 /**
- * Runs the status hub and the worker of replay jobs. Provides the services of the routers: `EventStream`,
+ * Runs the status hub and the workers of jobs. Provides the services of the routers: `EventStream`,
  * `HistoryReader`, `StatusStore`, `DeadLetterStore`, `ReplayJobs`, `ObservationStore`, `ExecutionGraphService` and
  * `BrokerClient`. Fails with a `SettingsError` if an option is invalid. The specification calls this layer
  * `create_lifespan`.

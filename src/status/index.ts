@@ -3,6 +3,8 @@
  * letters. A module with a `make` or a `layer` is exported as a namespace.
  */
 
+export * as Cancellations from "./cancellations/Cancellations.ts"
+export * as CancellationWorker from "./cancellations/CancellationWorker.ts"
 export * as ArchiveSweeper from "./dead-letters/ArchiveSweeper.ts"
 export {
   type DeadLetterFilter,
@@ -15,6 +17,7 @@ export * as RedisDLQStore from "./dead-letters/RedisDLQStore.ts"
 export * as History from "./history/History.ts"
 export * as WaitingMessages from "./history/WaitingMessages.ts"
 export * as BearerToken from "./http/BearerToken.ts"
+export * as CancellationRoutes from "./http/CancellationRoutes.ts"
 export * as DeadLetterRoutes from "./http/DeadLetterRoutes.ts"
 export * as ErrorResponses from "./http/ErrorResponses.ts"
 export * as QueueRoutes from "./http/QueueRoutes.ts"

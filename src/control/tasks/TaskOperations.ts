@@ -129,6 +129,7 @@ const recordResult = (
 
 /** The members of responses that name objects, their states and the places of a change. */
 const told = [
+  "cancellation_id",
   "dlq_id",
   "edited_from",
   "task_id",
@@ -138,7 +139,9 @@ const told = [
   "target_queue_name",
   "state",
   "changed",
-  "problem"
+  "problem",
+  "query",
+  "total"
 ]
 
 const maxToldBytes = 65_536

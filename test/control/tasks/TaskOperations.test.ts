@@ -30,6 +30,16 @@ const routes = HttpRouter.use((router) =>
   )
 )
 
+/** Begins a cancellation of many tasks. */
+const many = HttpRouter.add(
+  "POST",
+  "/tasks/cancellations",
+  HttpServerResponse.jsonUnsafe(
+    { cancellation_id: "c1", state: "running", total: 3, query: { type: "mail" }, requested: 0 },
+    { status: 202 }
+  )
+)
+
 /** Changes nothing, and is no operation. */
 const check = HttpRouter.add("POST", "/dlq/messages/:dlq_id/edits/check", HttpServerResponse.empty())
 
@@ -71,7 +81,7 @@ const events = Effect.map(ok("GET", `${admin}/audit-events?action=tasks:operate`
 describe("the routes of tasks at the control listener", () => {
   layer(
     listener(EmbeddedDatabase.layer, {
-      routes: ControlApp.layerWithTasks(Layer.mergeAll(routes, endless, check, slow))
+      routes: ControlApp.layerWithTasks(Layer.mergeAll(routes, many, endless, check, slow))
     }),
     {
       excludeTestServices: true
@@ -138,6 +148,23 @@ describe("the routes of tasks at the control listener", () => {
         yield* call("POST", "/admin-ui/tasks/queues/x?x=/edits/check")
         yield* call("POST", "/admin-ui/tasks/queues/x?x=/dlq/messages/x/edits/check")
         assert.strictEqual((yield* events).length, operated + 2)
+      })
+    )
+
+    it.effect("a cancellation of many tasks is in the audit log with its id, its search and how many they are", () =>
+      Effect.gen(function* () {
+        const read = yield* call("POST", "/admin-ui/tasks/tasks/cancellations", {
+          authorization: yield* tokenOf("tasks:read")
+        })
+        assert.strictEqual(read.status, 403)
+        yield* call("POST", "/admin-ui/tasks/tasks/cancellations")
+        const results = yield* ok("GET", `${admin}/audit-events?action=tasks:operated&limit=1`)
+        assert.deepStrictEqual(at(results, 0, "after"), {
+          method: "POST",
+          path: "/tasks/cancellations",
+          status: 202,
+          result: { cancellation_id: "c1", state: "running", total: 3, query: { type: "mail" } }
+        })
       })
     )
 

@@ -13,6 +13,7 @@ import * as StatusRuntime from "../../../src/graph/StatusRuntime.ts"
 import { BrokerClient } from "../../../src/messaging/publish/BrokerClient.ts"
 import type { Broker } from "../../../src/services/Broker.ts"
 import { Redis } from "../../../src/services/Redis.ts"
+import * as CancellationRoutes from "../../../src/status/http/CancellationRoutes.ts"
 import * as QueueRoutes from "../../../src/status/http/QueueRoutes.ts"
 import * as StatusRoutes from "../../../src/status/http/StatusRoutes.ts"
 import { end } from "../../EndedProcess.ts"
@@ -51,11 +52,14 @@ const temporaryNames = Effect.map(TemporaryNames.TemporaryNames, (names): Operat
 const world = Effect.gen(function* () {
   const names = yield* temporaryNames
   const topology = OperatedTasks.topologyOf(names)
-  const routes = HttpRouter.serve(Layer.merge(QueueRoutes.layer(), StatusRoutes.layer()), {
-    routerConfig: StatusRoutes.routerConfig,
-    disableLogger: true,
-    disableListenLog: true
-  })
+  const routes = HttpRouter.serve(
+    Layer.mergeAll(QueueRoutes.layer(), CancellationRoutes.layer(), StatusRoutes.layer()),
+    {
+      routerConfig: StatusRoutes.routerConfig,
+      disableLogger: true,
+      disableListenLog: true
+    }
+  )
   const context = yield* Layer.build(
     routes.pipe(
       Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
@@ -93,6 +97,7 @@ const world = Effect.gen(function* () {
     queueView,
     publish: (task_id: string, payload: Readonly<Record<string, unknown>> = {}) =>
       client.publishTask({ task_id, task_type: "work", payload }),
+    say: (task_id: string, status: string) => client.publishStatus({ task_id, task_type: "work", status, meta: {} }),
     pause: (reason = "maintenance", by?: string) =>
       call("POST", `/queues/${queue}/pause`, { reason, ...(by !== undefined && { by }) }),
     resume: call("POST", `/queues/${queue}/resume`),
@@ -280,6 +285,38 @@ for (const { doors, name, skip } of variants) {
         yield* eventually(latest("queued"), (status) => status === "cancelled")
         yield* eventually(latest("kept"), (status) => status === "completed")
         assert.notInclude(notes, "ended queued")
+      })
+    )
+
+    live("cancel all that match: what runs, what waits in its queue, and what waits for its retry", () =>
+      Effect.gen(function* () {
+        const { call, get, latest, notes, publish, say, startWorker } = yield* world
+        yield* startWorker
+        yield* publish("done")
+        yield* publish("again", { fail: 3 })
+        yield* eventually(latest("done"), (status) => status === "completed")
+        yield* eventually(latest("again"), (status) => status === "retrying")
+        // the worker has four places
+        for (const task of ["run-1", "run-2", "run-3", "run-4"]) yield* publish(task, { ms: 60_000 })
+        yield* eventually(latest("run-4"), (status) => status === "processing")
+        for (const task of ["wait-1", "wait-2"]) {
+          yield* say(task, "pending")
+          yield* publish(task)
+        }
+        yield* eventually(latest("wait-2"), (status) => status === "pending")
+        const begin = call("POST", "/tasks/cancellations", { query: { type: "work" }, reason: "wrong book", by: "ada" })
+        const { body: begun } = yield* eventually(begin, ({ body }) => body.total + body.asked_before === 7)
+        const { body: job } = yield* eventually(
+          get(`/tasks/cancellations/${begun.cancellation_id}`),
+          ({ body }) => body.state === "finished",
+          "40 seconds"
+        )
+        assert.deepInclude(job, { reason: "wrong book", by: "ada", requested: 0, failed: 0, remaining: 0, ended: 0 })
+        assert.strictEqual(job.cancelled, job.total)
+        for (const task of ["run-1", "run-2", "run-3", "run-4", "wait-1", "wait-2", "again"])
+          assert.strictEqual(yield* latest(task), "cancelled", task)
+        assert.strictEqual(yield* latest("done"), "completed")
+        for (const task of ["wait-1", "wait-2"]) assert.strictEqual(count(notes, `started ${task}`), 0)
       })
     )
 

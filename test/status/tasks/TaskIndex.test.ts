@@ -191,6 +191,22 @@ for (const { index, name, skip } of variants) {
     )
 
     law(
+      "tells tasks that have ended from those that have not",
+      Effect.gen(function* () {
+        const index = yield* TaskIndex
+        yield* index.record(ten.map((one, n) => ({ ...one, isTerminal: n % 3 !== 0 })))
+        const found = (filter: TaskFilter) => Effect.map(pages(filter, 3), (pages) => pages.flat())
+        assert.deepStrictEqual(yield* found({ ended: false }), ["t9", "t6", "t3", "t0"])
+        assert.deepStrictEqual(yield* found({ ended: true, status: "failed" }), ["t8", "t4", "t2"])
+        assert.deepStrictEqual(yield* found({ ended: false, attributes: { book: "42" } }), ["t0"])
+        assert.deepStrictEqual((yield* index.counts({ ended: false })).counts, [
+          { status: "completed", count: 2, at_least: false },
+          { status: "failed", count: 2, at_least: false }
+        ])
+      })
+    )
+
+    law(
       "says how far it looked, and looks further from there",
       Effect.gen(function* () {
         const index = yield* TaskIndex

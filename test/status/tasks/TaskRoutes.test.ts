@@ -133,6 +133,8 @@ for (const { doors, name, skip, streams } of variants) {
         })
         yield* eventually(ids("status=completed"), (found) => found.length === 2)
         yield* eventually(ids("parent=book"), (found) => found.length === 1)
+        assert.deepStrictEqual(yield* ids("ended=false"), ["page"])
+        assert.deepStrictEqual((yield* ids("ended=true")).toSorted(), ["again", "good"])
         const { body } = yield* get("/tasks?q=again")
         assert.deepStrictEqual(yield* ids("q=again&status=failed"), [])
         const [task] = body.tasks
@@ -187,6 +189,7 @@ for (const { doors, name, skip, streams } of variants) {
         assert.deepStrictEqual((yield* problem("/tasks?cursor=x")).slice(0, 2), [422, "cursor"])
         assert.deepStrictEqual((yield* problem("/tasks?since=1h&until=2h")).slice(0, 2), [422, "until"])
         assert.deepStrictEqual((yield* problem("/tasks?since=yesterday")).slice(0, 2), [422, "since"])
+        assert.deepStrictEqual((yield* problem("/tasks?ended=maybe")).slice(0, 2), [422, "ended"])
         assert.deepStrictEqual((yield* problem("/tasks?limit=201")).slice(0, 2), [422, "limit"])
         assert.include((yield* problem("/tasks?attr.pages=1"))[2], "attr.book, attr.chapter")
         assert.deepStrictEqual((yield* problem("/tasks?colour=red")).slice(0, 2), [422, "colour"])
