@@ -22,6 +22,7 @@ const operatorPages = ({ changeId, group, keyId, letterId, projectId, requestId,
     "/tasks",
     `/tasks/${taskId}`,
     `/tasks/${taskId}?tab=graph`,
+    "/tasks/cancellations",
     "/dead-letters",
     "/dead-letters?tab=queues"
   ],

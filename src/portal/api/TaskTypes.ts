@@ -7,6 +7,7 @@ import type { ExecutionView as ServerView } from "../../graph/ExecutionView.ts"
 import type { Explanation } from "../../graph/Explain.ts"
 import type { CancelRequest, WorkerReport } from "../../messaging/control/ControlRecords.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
+import type { CancellationJob, CancellationProblem } from "../../status/cancellations/CancellationJob.ts"
 import type {
   DeadLetterGroup,
   DeadLetterSummary,
@@ -25,6 +26,7 @@ import type { StatusCount } from "../../status/tasks/TaskIndex.ts"
 
 export type {
   BrokerState,
+  CancellationJob,
   CancelRequest,
   DeadLetterGroup,
   DeadLetterSummary,
@@ -98,6 +100,18 @@ export interface TaskCounts {
 export type Cancellation = Omit<CancelRequest, "state"> & {
   readonly state: "cancelled" | "interrupting" | "not_held"
   readonly detail: string
+}
+
+export interface CancellationJobDetail extends CancellationJob {
+  readonly problems: ReadonlyArray<CancellationProblem>
+}
+
+export interface CancellationPage {
+  readonly cancellations: ReadonlyArray<CancellationJob>
+  /** So many tasks one cancellation takes from a search, and so many by their ids. */
+  readonly tasks_at_most: number
+  readonly task_ids_at_most: number
+  readonly next_cursor: string | null
 }
 
 export type ExecutionView = ServerView

@@ -7,6 +7,7 @@ import { useTasksList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import type { Task, TaskPage } from "../../api/TaskTypes.ts"
 import { tasksPath } from "../../api/tasks.ts"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -17,6 +18,7 @@ import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { BulkBar } from "./bulk/BulkBar.tsx"
 import { ExportButton } from "./bulk/ExportButton.tsx"
+import { RunningCancellations } from "./cancellations/RunningCancellations.tsx"
 import { columnsWith } from "./columns.tsx"
 import { HowFar } from "./HowFar.tsx"
 import { NoTasks } from "./NoTasks.tsx"
@@ -55,11 +57,13 @@ const TasksPage = () => {
           <>
             <ExportButton query={query} />
             <CopyAs address={withQuery(`${tasksPath}/tasks`, query)} />
+            <LinkButton path="/tasks/cancellations">Cancellations</LinkButton>
           </>
         }
       />
       <SearchBox known={known} error={error} />
       <StatusCounts query={query} />
+      <RunningCancellations />
       <Panel query={error?.status === 422 ? { ...list.query, error: null } : list.query} height={420} flush>
         <DataTable
           name="tasks"
@@ -73,7 +77,7 @@ const TasksPage = () => {
           {...(mayOperate && { selected, onSelect: setSelected })}
           toolbar={
             selected.size > 0 ? (
-              <BulkBar rows={heard} selected={selected} onDone={() => setSelected(nothing)} />
+              <BulkBar rows={heard} selected={selected} query={query} onDone={() => setSelected(nothing)} />
             ) : (
               <>
                 <HowFar first={list.first} isFollowed={list.pages <= 1} onRefresh={() => void list.query.refetch()} />

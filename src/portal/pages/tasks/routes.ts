@@ -9,6 +9,20 @@ const list = createRoute({
   component: lazyRouteComponent(() => import("./TasksPage.tsx"))
 })
 
+const cancellations = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/tasks/cancellations",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./cancellations/CancellationsPage.tsx"))
+})
+
+const cancellation = createRoute({
+  getParentRoute: () => operatorLayout,
+  path: "/tasks/cancellations/$id",
+  validateSearch: textSearch(),
+  component: lazyRouteComponent(() => import("./cancellations/CancellationPage.tsx"))
+})
+
 const task = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/tasks/$taskId",
@@ -17,4 +31,4 @@ const task = createRoute({
   component: lazyRouteComponent(() => import("./task/TaskPage.tsx"))
 })
 
-export const tasksRoutes = [list, task] as const
+export const tasksRoutes = [list, cancellations, cancellation, task] as const

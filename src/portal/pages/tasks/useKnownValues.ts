@@ -20,6 +20,7 @@ export const useKnownValues = (
       type: seen(({ task_type }) => task_type),
       since: ["15m", "1h", "2h", "24h", "7d", "30d"],
       until: ["1h", "24h"],
+      ended: ["false", "true"],
       error: seen(({ error_class }) => error_class),
       queue: (queues.data?.queues ?? []).map(({ queue }) => queue),
       worker: seen(({ worker }) => worker),

@@ -1,27 +1,40 @@
 import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import type { Task } from "../../../api/TaskTypes.ts"
+import { countedText, countText } from "../../../shared/words/format.ts"
 import { saveText } from "../../../shared/words/saveText.ts"
+import { useCancellations } from "../cancellations/RunningCancellations.tsx"
 import { BulkCancelDialog } from "./BulkCancelDialog.tsx"
 import { BulkReplayDialog } from "./BulkReplayDialog.tsx"
+import { CancelMatchingDialog } from "./CancelMatchingDialog.tsx"
 import { csvOf } from "./taskCsv.ts"
 
 interface Props {
   readonly rows: ReadonlyArray<Task>
   readonly selected: ReadonlySet<string>
+  /** The search of the list. */
+  readonly query: Readonly<Record<string, string>>
   readonly onDone: () => void
 }
 
-/** What can be done with the selected tasks. */
-export const BulkBar = ({ onDone, rows, selected }: Props) => {
-  const [asked, setAsked] = useState<"cancel" | "replay">()
+/** What can be done with the selected tasks, or with all that match. */
+export const BulkBar = ({ onDone, query, rows, selected }: Props) => {
+  const [asked, setAsked] = useState<"cancel" | "cancel matching" | "replay">()
   const tasks = rows.filter(({ task_id }) => selected.has(task_id))
+  const most = useCancellations().data?.task_ids_at_most ?? tasks.length
   const close = () => setAsked(undefined)
   return (
-    <Group gap={6}>
+    <Group gap={6} role="toolbar" aria-label="Selected tasks">
       <strong>{tasks.length} selected</strong>
-      <Button variant="default" onClick={() => setAsked("cancel")}>
-        Cancel them
+      {tasks.length > most ? (
+        <span>at most {countText(most)} are cancelled by their ids</span>
+      ) : (
+        <Button variant="default" onClick={() => setAsked("cancel")}>
+          Cancel them
+        </Button>
+      )}
+      <Button variant="default" onClick={() => setAsked("cancel matching")}>
+        Cancel all that match
       </Button>
       <Button variant="default" onClick={() => setAsked("replay")}>
         Replay their dead letters
@@ -32,7 +45,16 @@ export const BulkBar = ({ onDone, rows, selected }: Props) => {
       <Button variant="subtle" color="gray" onClick={onDone}>
         Select none
       </Button>
-      {asked === "cancel" && <BulkCancelDialog tasks={tasks} onClose={close} />}
+      {asked === "cancel" && (
+        <BulkCancelDialog
+          selection={{ task_ids: tasks.map(({ task_id }) => task_id) }}
+          what={countedText(tasks.length, "task")}
+          onClose={close}
+        >
+          {null}
+        </BulkCancelDialog>
+      )}
+      {asked === "cancel matching" && <CancelMatchingDialog query={query} onClose={close} />}
       {asked === "replay" && <BulkReplayDialog tasks={tasks} onClose={close} />}
     </Group>
   )

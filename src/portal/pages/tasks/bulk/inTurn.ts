@@ -1,19 +1,12 @@
-/**
- * Calls `act` for each item, a few at once. The next call of a place starts after its last answer; none does once `stop`
- * is aborted.
- */
+/** Calls `act` for each item, a few at once. The next call of a place starts after its last answer. */
 export const inTurn = async <Item>(
   items: ReadonlyArray<Item>,
   act: (item: Item) => Promise<void>,
-  stop?: AbortSignal,
   atOnce = 4
 ): Promise<void> => {
   const rest = items.values()
   const work = async () => {
-    for (const item of rest) {
-      if (stop?.aborted === true) return
-      await act(item)
-    }
+    for (const item of rest) await act(item)
   }
   await Promise.all(Array.from({ length: atOnce }, work))
 }
