@@ -110,12 +110,13 @@ describePortal(
       const [event] = await read<
         ReadonlyArray<{ readonly after: { readonly path: string; readonly result: unknown } }>
       >(portal, "admin/audit-events?action=tasks:operated&limit=1")
-      assert.strictEqual(event?.after.path, "/tasks/cancellations")
+      assert(event !== undefined)
+      assert.strictEqual(event.after.path, "/tasks/cancellations")
       assert.deepStrictEqual(event.after.result, {
         cancellation_id: job?.cancellation_id,
         state: "running",
         total: letters.length,
-        query: { ended: "false", type: "letter", since: "24h" }
+        query: { type: "letter", since: "24h", ended: "false" }
       })
       await follow(page, "/tasks?q=type:letter")
       await page.getByRole("link", { name: "Cancellations" }).click()

@@ -1,6 +1,7 @@
 import { useTasksApi } from "../../../api/queries.ts"
 import type { TaskCounts, TaskPage } from "../../../api/TaskTypes.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { countedText, countText } from "../../../shared/words/format.ts"
 import { searchOf } from "../cancellations/cancellation.ts"
@@ -17,7 +18,7 @@ const examples = 5
 
 /** Shows how many tasks of a search have not ended, and some of them, before all of them are cancelled. */
 export const CancelMatchingDialog = ({ onClose, query }: Props) => {
-  const open = { ended: "false", ...query }
+  const open = { ...query, ended: query["ended"] ?? "false" }
   const counts = useTasksApi<TaskCounts>("/tasks/counts", open)
   const some = useTasksApi<TaskPage>("/tasks", { ...open, limit: examples })
   const most = useCancellations().data?.tasks_at_most
@@ -26,9 +27,8 @@ export const CancelMatchingDialog = ({ onClose, query }: Props) => {
       <p>
         <ForeignText>{searchOf(open)}</ForeignText>
       </p>
-      <Panel query={counts} height={24}>
-        {counts.data !== undefined && <p>{countSentence(counts.data, most)}</p>}
-      </Panel>
+      {counts.error !== null && <ErrorNote error={counts.error} onRetry={() => void counts.refetch()} />}
+      <p aria-live="polite">{counts.data === undefined ? "\u00a0" : countSentence(counts.data, most)}</p>
       <Panel
         title="The newest of them"
         query={some}

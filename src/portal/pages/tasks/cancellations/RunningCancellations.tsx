@@ -20,7 +20,7 @@ export const RunningCancellations = () => {
   const running = (useCancellations().data?.cancellations ?? []).filter((job) => !isOver(job))
   if (running.length === 0) return null
   return (
-    <p className={styles.looked}>
+    <p className={styles.cancelling}>
       {running.map((job) => (
         <Link key={job.cancellation_id} to="/tasks/cancellations/$id" params={{ id: job.cancellation_id }}>
           <StatusWord meaning={meaningOf(job)}>
