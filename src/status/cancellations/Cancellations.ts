@@ -25,7 +25,7 @@ export interface Options {
   readonly prefix?: string | undefined
   /** The maximum number of stored jobs. The oldest jobs that are not running are deleted first. Default: 500. */
   readonly maxJobs?: number
-  /** The maximum number of running jobs. Default: 20. */
+  /** The maximum number of running jobs. Default: 10. */
   readonly maxRunning?: number
   /** The maximum number of tasks that one job takes from a search. Default: 10,000. */
   readonly maxTasks?: number
@@ -132,7 +132,7 @@ const maxProblems = 200
 const make = Effect.fnUntraced(function* (options: Options) {
   const redis = yield* Redis
   const services = yield* Effect.context<TaskIndex | TaskCancellation>()
-  const { maxJobs = 500, maxRunning = 20, maxTasks = 10_000, prefix = defaultPrefix } = options
+  const { maxJobs = 500, maxRunning = 10, maxTasks = 10_000, prefix = defaultPrefix } = options
   const base = redis.key(`${prefix}:{cancellations}:`)
   const stored = StoredJobs.make(redis, { base, kind: Scripts.kind, maxJobs, maxRunning })
   const { keyOf, keys } = stored
