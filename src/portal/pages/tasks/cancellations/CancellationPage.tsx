@@ -37,6 +37,16 @@ const CancellationPage = () => {
         </Empty>
       </>
     )
+  // one failure is said once, and not by each part
+  if (job === undefined && known.error !== null)
+    return (
+      <>
+        <PageHeader title="Cancellation" />
+        <Panel query={known} height={420}>
+          {null}
+        </Panel>
+      </>
+    )
   return (
     <>
       <PageHeader
