@@ -12,7 +12,10 @@ interface SealedColumn {
   readonly column: string
 }
 
-/** A test compares this list with the columns of the database. */
+/**
+ * A test compares this list with the columns of the database. Keys of sessions (`key_under_cookie`) are none of them: only
+ * a cookie opens them, and under another key they are gone, so that their holder signs in again.
+ */
 export const sealedColumns: ReadonlyArray<SealedColumn> = [
   { table: "provider_configs", key: "id", column: "sealed_credential" },
   { table: "upstream_credential_mappings", key: "id", column: "sealed_credential" },

@@ -101,7 +101,7 @@ export const insertSession = Effect.fnUntraced(function* (session: {
       used_at: DateTime.toDateUtc(now),
       expires_at: DateTime.toDateUtc(DateTime.addDuration(now, lifetime)),
       ends_at: session.endsAt && DateTime.toDateUtc(session.endsAt),
-      sealed_key: session.seal?.(value) ?? null
+      key_under_cookie: session.seal?.(value) ?? null
     })} RETURNING id`
   )
   return { id, value }
@@ -141,7 +141,7 @@ const make = Effect.gen(function* () {
     const at = DateTime.toDateUtc(yield* DateTime.now)
     const rows = yield* sessionRows.all(sql`
       SELECT s.id, encode(s.session_hash, 'hex') AS digest, s.token_id, s.key_id, encode(s.secret_hash, 'hex') AS secret_digest, s.created_at, s.used_at,
-        s.ends_at, s.sealed_key, coalesce(t.name, k.name, k.key_prefix) AS name, coalesce(t.scopes, '{}') AS scopes
+        s.ends_at, s.key_under_cookie, coalesce(t.name, k.name, k.key_prefix) AS name, coalesce(t.scopes, '{}') AS scopes
       FROM operator_sessions s LEFT JOIN operator_tokens t ON t.id = s.token_id LEFT JOIN api_keys k ON k.id = s.key_id
       WHERE s.session_hash = ANY(ARRAY(SELECT decode(digest, 'hex') FROM unnest(${digests}::text[]) AS digest))
         AND s.expires_at > ${at} AND coalesce(s.ends_at > ${at}, true)
@@ -213,7 +213,7 @@ const Row = Schema.Struct({
   created_at: Schema.DateTimeUtcFromDate,
   used_at: Schema.DateTimeUtcFromDate,
   ends_at: Schema.NullOr(Schema.DateTimeUtcFromDate),
-  sealed_key: Schema.NullOr(Schema.String)
+  key_under_cookie: Schema.NullOr(Schema.String)
 })
 const nameRows = computedRows(Schema.Struct({ name: Schema.NullOr(Schema.String) }))
 const idRows = computedRows(Schema.Struct({ id: Schema.String }))
@@ -232,7 +232,7 @@ const toSession = (row: typeof Row.Type, value: string, usedAt: DateTime.Utc): S
     row.ends_at ?? DateTime.addDuration(usedAt, lifetime)
   ),
   value: Redacted.make(value),
-  sealedKey: row.sealed_key
+  sealedKey: row.key_under_cookie
 })
 
 const snapshots = Snapshots.of(

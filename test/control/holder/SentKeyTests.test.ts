@@ -413,7 +413,7 @@ describe.skipIf(TemporaryDatabase.server === null || TemporaryPrefix.server === 
         const page = yield* signIn(first.key.raw)
         const second = yield* holder()
         const sealed = yield* sql<{ readonly key: string; readonly sealed: string }>`
-          SELECT key_id AS key, sealed_key AS sealed FROM operator_sessions
+          SELECT key_id AS key, key_under_cookie AS sealed FROM operator_sessions
           WHERE key_id IN (${first.key.id}, ${second.key.id})`
         assert.lengthOf(new Set(sealed.map((row) => row.sealed)), 3)
         const tampered: ReadonlyArray<string | null> = [
@@ -424,7 +424,7 @@ describe.skipIf(TemporaryDatabase.server === null || TemporaryPrefix.server === 
           ...sealed.map((row) => `${row.sealed.slice(0, -8)}AAAAAAAA`)
         ]
         for (const text of tampered) {
-          yield* sql`UPDATE operator_sessions SET sealed_key = ${text} WHERE key_id = ${first.key.id}`
+          yield* sql`UPDATE operator_sessions SET key_under_cookie = ${text} WHERE key_id = ${first.key.id}`
           for (const of of [page, first.page]) {
             assert.deepInclude(Object((yield* test(of)).json), {
               allowed: true,
@@ -445,9 +445,10 @@ describe.skipIf(TemporaryDatabase.server === null || TemporaryPrefix.server === 
       Effect.gen(function* () {
         const { sql } = yield* Database
         yield* signIn(Listener.operatorToken)
-        const kept = yield* sql`SELECT 1 FROM operator_sessions WHERE token_id IS NOT NULL AND sealed_key IS NOT NULL`
+        const kept =
+          yield* sql`SELECT 1 FROM operator_sessions WHERE token_id IS NOT NULL AND key_under_cookie IS NOT NULL`
         assert.lengthOf(kept, 0)
-        yield* Effect.flip(sql`UPDATE operator_sessions SET sealed_key = 'x' WHERE token_id IS NOT NULL`)
+        yield* Effect.flip(sql`UPDATE operator_sessions SET key_under_cookie = 'x' WHERE token_id IS NOT NULL`)
       })
     )
 

@@ -59,7 +59,11 @@ describePortal("The pages of a holder", (portal) => {
 
   it("send a test, and say what came of it", async () => {
     const key = await keyOf(portal)
-    const { answer, axe, page } = await portal.open("/my/use?model=any", { token: key.raw, ownSession: true, width: 360 })
+    const { answer, axe, page } = await portal.open("/my/use?model=any", {
+      token: key.raw,
+      ownSession: true,
+      width: 360
+    })
     await page.getByText(/Sends a short request with your key to any, which may answer with one token\./).waitFor()
     await page.getByRole("button", { name: "Test", exact: true }).click()
     await page.getByText("The model answered").waitFor()
