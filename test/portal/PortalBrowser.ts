@@ -216,9 +216,17 @@ const forget = async (page: Page, origin: string): Promise<void> => {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
-/** The debugger evaluates the source, so that the policy of the page need not allow it. */
+const busyForMs = 5_000
+
+/**
+ * The debugger evaluates the source, so that the policy of the page need not allow it. What is read again is dimmed, and
+ * has too little contrast for that moment; a page that stays busy is looked at as it is.
+ */
 const axeOf = async (page: Page): Promise<ReadonlyArray<string>> => {
   await page.evaluate(axeSource)
+  await page
+    .waitForFunction("document.querySelector('[aria-busy=true]') === null", undefined, { timeout: busyForMs })
+    .catch(() => {})
   return page.evaluate<ReadonlyArray<string>>(`axe.run({ exclude: [["[role=tooltip]"]] }, {
     preload: false,
     runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
