@@ -53,7 +53,7 @@ export const EditDialog = ({ after, before, fit, letter, onClose, part }: Props)
       onClose={onClose}
       onConfirm={() => void replay()}
     >
-      <FieldDiff before={flatten(before)} after={flatten(after)} />
+      <FieldDiff isJson before={flatten(before)} after={flatten(after)} />
       <p>
         A new record with this message takes the place of the old one, and goes to{" "}
         <ForeignText>{source_queue_name}</ForeignText> at once. The old one stays as it is, and cannot be replayed any

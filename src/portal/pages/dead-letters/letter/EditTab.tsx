@@ -74,7 +74,7 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
       </Panel>
       <Panel title="Difference">
         {after !== undefined ? (
-          <FieldDiff before={flatten(before)} after={flatten(after)} />
+          <FieldDiff isJson before={flatten(before)} after={flatten(after)} />
         ) : (
           <p>It is shown once the text is JSON.</p>
         )}

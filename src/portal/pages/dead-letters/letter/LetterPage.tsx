@@ -69,13 +69,15 @@ const LetterPage = () => {
         lead={
           <span className={styles.id}>
             {data?.task_id != null && (
-              <>
+              <span className={styles.pair}>
                 task <ForeignText>{data.task_id}</ForeignText>
                 <CopyButton text={data.task_id} label="Copy the id of the task" />
-              </>
+              </span>
             )}
-            dead letter <ForeignText title={dlqId}>{dlqId.slice(0, shownOfId)}</ForeignText>
-            <CopyButton text={dlqId} label="Copy the id of the dead letter" />
+            <span className={styles.pair}>
+              dead letter <ForeignText title={dlqId}>{dlqId.slice(0, shownOfId)}</ForeignText>
+              <CopyButton text={dlqId} label="Copy the id of the dead letter" />
+            </span>
           </span>
         }
         actions={
