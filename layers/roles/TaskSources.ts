@@ -1,17 +1,19 @@
 import { Clock, DateTime, Effect, Layer } from "effect"
 import { type FindSource, TaskSources } from "../../src/control/find/FindSource.ts"
 import { tasksPath } from "../../src/control/http/Paths.ts"
+import { Cancellations } from "../../src/status/cancellations/Cancellations.ts"
 import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
 import { ReplayJobs } from "../../src/status/replay/ReplayJobs.ts"
 import { TaskIndex } from "../../src/status/tasks/TaskIndex.ts"
 
 const scopes: FindSource["scopes"] = ["tasks:read", "tasks:operate"]
 
-/** Finds tasks, dead letters and replays for operators. */
+/** Finds tasks, dead letters, replays and cancellations for operators. */
 export const layer = Layer.effect(
   TaskSources,
   Effect.gen(function* () {
-    const [index, letters, jobs] = [yield* TaskIndex, yield* DeadLetterStore, yield* ReplayJobs]
+    const [index, letters] = [yield* TaskIndex, yield* DeadLetterStore]
+    const [replayJobs, cancellationJobs] = [yield* ReplayJobs, yield* Cancellations]
     const daysAgo = (days: number) =>
       Effect.map(Clock.currentTimeMillis, (now) => DateTime.makeUnsafe(now - days * 86_400_000))
     const one = <A>(found: A | undefined): ReadonlyArray<A> => (found === undefined ? [] : [found])
@@ -47,7 +49,7 @@ export const layer = Layer.effect(
       kind: "replay",
       scopes,
       find: (id) =>
-        Effect.map(jobs.get(id), (job) =>
+        Effect.map(replayJobs.get(id), (job) =>
           one(job).map(({ replay_id, started_at, state, total }) => ({
             id: replay_id,
             title: `${state}, ${total} dead letters`,
@@ -57,6 +59,20 @@ export const layer = Layer.effect(
         ),
       since: Effect.succeed(null)
     }
-    return [tasks, deadLetters, replays]
+    const cancellations: FindSource = {
+      kind: "cancellation",
+      scopes,
+      find: (id) =>
+        Effect.map(cancellationJobs.get(id), (job) =>
+          one(job).map(({ cancellation_id, started_at, state, total }) => ({
+            id: cancellation_id,
+            title: `${state}, ${total} tasks`,
+            at: DateTime.makeUnsafe(started_at),
+            path: `${tasksPath}/tasks/cancellations/${encodeURIComponent(cancellation_id)}`
+          }))
+        ),
+      since: Effect.succeed(null)
+    }
+    return [tasks, deadLetters, replays, cancellations]
   })
 )

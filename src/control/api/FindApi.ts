@@ -13,7 +13,8 @@ export const FindableKind = Schema.Literals([
   "audit_event",
   "task",
   "dead_letter",
-  "replay"
+  "replay",
+  "cancellation"
 ])
 export type FindableKind = typeof FindableKind.Type
 

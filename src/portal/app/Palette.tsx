@@ -56,7 +56,7 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
   const hits = {
     group: "Found by id",
     actions: results.map((one) => ({
-      ...action(`found ${one.kind} ${one.id}`, one.title, addressOfFound(one), kindWords[one.kind]),
+      ...action(`found ${one.kind} ${one.id}`, one.title, addressOfFound(one), `${kindWords[one.kind]} ${one.id}`),
       // the id itself need not be in the title
       keywords: asked
     }))
@@ -99,6 +99,8 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
       nothingFound={<output>{nothing}</output>}
       scrollable
       maxHeight={420}
+      // its input stays where it is while the rows below change
+      centered={false}
       // the shortcut is ignored during the closing transition
       transitionProps={{ duration: 0 }}
       highlightQuery

@@ -15,7 +15,8 @@ const pageOf: Readonly<Record<Kind, (id: string) => string>> = {
   audit_event: (id) => `/audit?open=${id}`,
   task: (id) => `/tasks/${id}`,
   dead_letter: (id) => `/dead-letters/${id}`,
-  replay: (id) => `/dead-letters/replays/${id}`
+  replay: (id) => `/dead-letters/replays/${id}`,
+  cancellation: (id) => `/tasks/cancellations/${id}`
 }
 
 export const kindWords: Readonly<Record<Kind, string>> = {
@@ -26,7 +27,8 @@ export const kindWords: Readonly<Record<Kind, string>> = {
   audit_event: "audit event",
   task: "task",
   dead_letter: "dead letter",
-  replay: "replay"
+  replay: "replay",
+  cancellation: "cancellation"
 }
 
 export const addressOfFound = ({ id, kind }: Found): string => pageOf[kind](encodeURIComponent(id))

@@ -91,7 +91,8 @@ suite("Find", (it) => {
         "audit_event: not_allowed",
         "task: not_here",
         "dead_letter: not_here",
-        "replay: not_here"
+        "replay: not_here",
+        "cancellation: not_here"
       ])
     })
   )
