@@ -118,6 +118,11 @@ describePortal(
         total: letters.length,
         query: { type: "letter", since: "24h", ended: "false" }
       })
+      const other = await portal.open("/tasks")
+      await other.page.keyboard.press("Control+k")
+      await other.page.getByPlaceholder("Go to, find an id, do …").fill(job?.cancellation_id ?? "")
+      await other.page.getByText(`finished, ${letters.length} tasks`).click()
+      await other.page.getByRole("heading", { name: "Cancellation", level: 1 }).waitFor()
       await follow(page, "/tasks?q=type:letter")
       await page.getByRole("link", { name: "Cancellations" }).click()
       await page.getByRole("row").filter({ hasText: "a wrong campaign" }).getByText("finished").waitFor()
@@ -135,10 +140,9 @@ describePortal(
       await page.getByText(problems[0]?.detail ?? "").waitFor()
       const stopped = { ...running, state: "stopped", stopped: { at: running.updated_at, reason: null } }
       await answer(/\/tasks\/cancellations\/[^/]+\/stop$/, { body: stopped })
-      await page.getByRole("button", { name: "Stop" }).click()
       await back()
       await answer(/\/tasks\/cancellations\/[^/]+$/, { body: { ...stopped, problems } })
-      await page.getByRole("button", { name: "Stop it" }).click()
+      await page.getByRole("button", { name: "Stop" }).click()
       await page.getByText("The cancellation is stopped. Not asked for: 4,000 tasks.").waitFor()
       await page.getByText("somebody has stopped it. Not asked for: 4,000 tasks.").waitFor()
       await page.getByText("90 tasks had no answer at the end.").waitFor()

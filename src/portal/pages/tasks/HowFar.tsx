@@ -28,7 +28,9 @@ export const HowFar = ({ first, isFollowed, onRefresh }: Props) => {
   const { index, looked } = first
   return (
     <span className={styles.looked}>
-      <Sentence text={looked.sentence.replace(cursorWords, " Show more looks further.")} />
+      <span>
+        <Sentence text={looked.sentence.replace(cursorWords, " Show more looks further.")} />
+      </span>
       {missed > 0 && !isFollowed && (
         <Button
           variant="default"

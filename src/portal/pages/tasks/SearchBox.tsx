@@ -1,6 +1,6 @@
 import { Autocomplete, CloseButton } from "@mantine/core"
 import { IconSearch } from "@tabler/icons-react"
-import { useEffect, useState } from "react"
+import { useEffect, useRef, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
@@ -20,16 +20,24 @@ export const SearchBox = ({ error, known }: Props) => {
   useEffect(() => setTyped(asked), [asked])
   const refused = error?.status === 422 ? error : null
   const search = (wanted: string) => change({ q: wanted.trim() || undefined, open: undefined })
+  // the keys of the table are letters: they would be written into a field that keeps the focus
+  const input = useRef<HTMLInputElement>(null)
+  const leave = () => input.current?.blur()
   return (
     <search className={styles.search}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
           search(typed)
+          leave()
         }}
       >
         <Autocomplete
+          ref={input}
           aria-label="Search tasks"
+          onKeyDown={({ key }) => {
+            if (key === "Escape") leave()
+          }}
           placeholder="An id, a word, or type:read status:failed since:2h   /"
           size="sm"
           value={typed}

@@ -17,6 +17,7 @@ import { useMuted } from "../../shared/tasks/useMuted.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { BulkBar } from "./bulk/BulkBar.tsx"
+import { CancelMatchingDialog } from "./bulk/CancelMatchingDialog.tsx"
 import { ExportButton } from "./bulk/ExportButton.tsx"
 import { RunningCancellations } from "./cancellations/RunningCancellations.tsx"
 import { columnsWith } from "./columns.tsx"
@@ -44,6 +45,7 @@ const TasksPage = () => {
   const [selected, setSelected] = useState(nothing)
   const { isMuted } = useMuted()
   const [areAllShown, setAllShown] = useState(false)
+  const [isCancelling, setCancelling] = useState(false)
   const heard = areAllShown ? list.rows : list.rows.filter(({ task_id }) => !isMuted(task_id))
   // rows that somebody reads further down must not move away
   useLiveRefresh(topics, list.pages === 1 ? [tasksPath] : [])
@@ -81,6 +83,11 @@ const TasksPage = () => {
             ) : (
               <>
                 <HowFar first={list.first} isFollowed={list.pages <= 1} onRefresh={() => void list.query.refetch()} />
+                {mayOperate && text("q") !== undefined && heard.length > 0 && (
+                  <Button variant="default" size="compact-sm" onClick={() => setCancelling(true)}>
+                    Cancel all that match
+                  </Button>
+                )}
                 {heard.length < list.rows.length && (
                   <Button variant="subtle" size="compact-sm" onClick={() => setAllShown(true)}>
                     {countText(list.rows.length - heard.length)} muted: show
@@ -98,6 +105,7 @@ const TasksPage = () => {
           }
         />
       </Panel>
+      {isCancelling && <CancelMatchingDialog query={query} onClose={() => setCancelling(false)} />}
       <DetailDrawer title={() => "Task"} page={(id) => `/tasks/${encodeURIComponent(id)}`}>
         {(id) => <TaskSummary taskId={id} />}
       </DetailDrawer>

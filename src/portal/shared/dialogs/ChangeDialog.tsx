@@ -12,6 +12,10 @@ interface Props {
   readonly action: string
   /** A change that cannot be taken back is confirmed by typing this name. */
   readonly name?: string
+  /** Something ends that cannot be begun again. */
+  readonly isDestructive?: boolean
+  /** What the button says that changes nothing, where `Cancel` could be taken for the action. */
+  readonly dismiss?: string
   readonly isBusy: boolean
   /** Something is missing. */
   readonly isDisabled?: boolean
@@ -22,7 +26,19 @@ interface Props {
 
 /** Shows what a change does before it is done. */
 export const ChangeDialog = (props: Props) => {
-  const { action, children, error, isBusy, isDisabled = false, name, onClose, onConfirm, title } = props
+  const {
+    action,
+    children,
+    dismiss = "Cancel",
+    error,
+    isBusy,
+    isDisabled = false,
+    name,
+    onClose,
+    onConfirm,
+    title
+  } = props
+  const isRed = props.isDestructive === true || name !== undefined
   const [typed, setTyped] = useState("")
   // nobody can type the marks of a name
   const isConfirmed = !isDisabled && (name === undefined || typed === name || typed === shownText(name))
@@ -50,13 +66,13 @@ export const ChangeDialog = (props: Props) => {
           {error !== null && <ErrorNote error={error} />}
           <Group justify="end">
             <Button variant="default" onClick={close} disabled={isBusy}>
-              Cancel
+              {dismiss}
             </Button>
             <Button
               type="submit"
               loading={isBusy}
               disabled={!isConfirmed}
-              {...(name !== undefined && { color: "red" })}
+              {...(isRed && { color: "red" })}
               {...(name === undefined && { "data-autofocus": true })}
             >
               {action}

@@ -17,6 +17,8 @@ interface Props {
   readonly action: string
   /** A change that cannot be taken back is confirmed by typing this name. */
   readonly name?: string
+  readonly isDestructive?: boolean
+  readonly dismiss?: string
   readonly placeholder: string
   readonly isBusy: boolean
   readonly error: ApiError | null

@@ -26,6 +26,8 @@ export const BulkCancelDialog = ({ children, onClose, selection, what }: Props) 
     <ReasonDialog
       title={`Cancel ${what}`}
       action={`Cancel ${what}`}
+      dismiss="Keep them"
+      isDestructive
       placeholder="a wrong campaign"
       isBusy={begin.isPending}
       error={begin.error}

@@ -1,55 +1,41 @@
 import { Button } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
-import { useState } from "react"
 import { useTasksWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { CancellationJob } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
-import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 
-/** Ends a cancellation before all of its tasks were asked for. */
+/**
+ * Ends a cancellation before all of its tasks were asked for. It asks nothing: the job goes on while a person reads, and
+ * what it did not reach can be cancelled again.
+ */
 export const StopCancellation = ({ job }: { readonly job: CancellationJob }) => {
   const mayOperate = useAllowed("tasks:operate")
-  const [isAsked, setAsked] = useState(false)
   const stop = useTasksWrite<CancellationJob>()
-  if (!mayOperate || (job.state !== "running" && !isAsked)) return null
-  const close = () => {
-    setAsked(false)
-    stop.reset()
-  }
+  if (!mayOperate || job.state !== "running") return null
   return (
-    <>
-      <Button variant="default" onClick={() => setAsked(true)}>
-        Stop
-      </Button>
-      {isAsked && (
-        <ChangeDialog
-          title="Stop the cancellation"
-          action="Stop it"
-          isBusy={stop.isPending}
-          error={stop.error}
-          onClose={close}
-          onConfirm={() =>
-            stop.mutate(
-              { path: taskPath`/tasks/cancellations/${job.cancellation_id}/stop` },
-              {
-                onSuccess: ({ remaining }) => {
-                  close()
-                  notifications.show({
-                    message: `The cancellation is stopped. Not asked for: ${countedText(remaining, "task")}.`
-                  })
-                }
-              }
-            )
+    <Button
+      color="red"
+      loading={stop.isPending}
+      onClick={() =>
+        stop.mutate(
+          { path: taskPath`/tasks/cancellations/${job.cancellation_id}/stop` },
+          {
+            onSuccess: ({ remaining }) =>
+              notifications.show({
+                message: `The cancellation is stopped. Not asked for: ${countedText(remaining, "task")}.`
+              }),
+            onError: ({ message, status }) =>
+              notifications.show({
+                color: status === 409 ? "gray" : "red",
+                message: status === 409 ? "It was too late to stop it: all of its tasks were asked for." : message
+              })
           }
-        >
-          <p>
-            Tasks that were not asked for yet go on. Those that were asked for are still cancelled, and their answers
-            are counted here.
-          </p>
-        </ChangeDialog>
-      )}
-    </>
+        )
+      }
+    >
+      Stop
+    </Button>
   )
 }

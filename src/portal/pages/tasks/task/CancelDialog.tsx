@@ -41,6 +41,8 @@ export const CancelDialog = ({ onClose, taskId }: Props) => {
       <ReasonDialog
         title="Cancel the task"
         action="Cancel the task"
+        dismiss="Keep it"
+        isDestructive
         placeholder="it was started by mistake"
         isBusy={cancel.isPending}
         error={cancel.error}

@@ -2,7 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { useTasksApi } from "../../../api/queries.ts"
-import type { Explanation, Queues } from "../../../api/TaskTypes.ts"
+import type { Explanation, Queues, Verdict } from "../../../api/TaskTypes.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { meaningOfVerdict, verdictWords } from "../../../shared/tasks/meanings.ts"
@@ -12,19 +12,32 @@ import styles from "./Task.module.css"
 
 const mostChildren = 5
 
+interface PauseProps {
+  readonly queue: string | null
+  readonly verdict: Verdict
+}
+
+/** What a pause of the queue means for a task. It means nothing for those that do not wait in it. */
+const pauseWords: Partial<Record<Verdict, string>> = {
+  being_handled: "This attempt goes on. Nothing else in the queue begins until it is resumed.",
+  no_consumer: "Nothing in it begins until it is resumed.",
+  queued: "Nothing in it begins until it is resumed.",
+  waiting_for_retry: "Nothing in it begins until it is resumed."
+}
+
 /** A paused queue has no consumers. The reader learns who paused it, and why. */
-const Pause = ({ queue }: { readonly queue: string | null }) => {
-  const queues = useTasksApi<Queues>("/queues", {}, { enabled: queue !== null })
+const Pause = ({ queue, verdict }: PauseProps) => {
+  const words = pauseWords[verdict]
+  const queues = useTasksApi<Queues>("/queues", {}, { enabled: queue !== null && words !== undefined })
   const paused = queues.data?.queues.find((one) => one.queue === queue)?.paused
-  if (paused == null) return null
+  if (paused == null || words === undefined) return null
   return (
     <p>
       <StatusWord meaning="warning">paused</StatusWord> <ForeignText>{paused.by ?? "Somebody"}</ForeignText> has paused{" "}
       <Link to="/tasks/board">
         <ForeignText>{queue}</ForeignText>
       </Link>{" "}
-      <When at={paused.paused_at} />: <ForeignText>{paused.reason}</ForeignText>. Nothing in it is done until it is
-      resumed.
+      <When at={paused.paused_at} />: <ForeignText>{paused.reason}</ForeignText>. {words}
     </p>
   )
 }
@@ -49,7 +62,7 @@ export const ExplainPanel = ({ explanation }: { readonly explanation: UseQueryRe
             )}
             {data.missing_evidence.length > 0 && <span>not known: {data.missing_evidence.join(", ")}</span>}
           </p>
-          <Pause queue={data.queue_name} />
+          <Pause queue={data.queue_name} verdict={data.verdict} />
           {data.open_children.length > 0 && (
             <ul className={styles.children}>
               {data.open_children.slice(0, mostChildren).map(({ task_id, verdict }) => (

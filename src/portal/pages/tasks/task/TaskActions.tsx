@@ -55,7 +55,18 @@ export const TaskActions = ({ task: { explanation, letters, taskId, view } }: { 
       <Tooltip
         label={isMuted(taskId) ? "Lists of this browser leave it out" : "Leave it out of the lists of this browser"}
       >
-        <Button variant="default" onClick={() => setMuted(taskId, !isMuted(taskId))}>
+        <Button
+          variant="default"
+          onClick={() => {
+            setMuted(taskId, !isMuted(taskId))
+            // a phone shows no hints
+            notifications.show({
+              message: isMuted(taskId)
+                ? "The lists of this browser show the task again."
+                : "The lists of this browser leave the task out. Unmute shows it again."
+            })
+          }}
+        >
           {isMuted(taskId) ? "Unmute" : "Mute"}
         </Button>
       </Tooltip>
