@@ -115,20 +115,24 @@ const publicTask = ({ first_micros, last_micros, task_id, ...rest }: IndexedTask
 
 const lookedBody = (
   { backTo, complete }: Looked,
-  { since }: TaskFilter,
+  filter: TaskFilter,
   { kept }: TaskIndex["Service"],
   isFullPage: boolean
 ) => ({
   complete,
   back_to: backTo === undefined ? null : iso(backTo),
   sentence: complete
-    ? since === undefined
-      ? "Looked at all tasks of the index."
-      : `Looked at all tasks since ${iso(since)}.`
+    ? `Looked at all tasks ${rangeWords(filter)}.`
     : isFullPage
       ? "Looked no further than this page. next_cursor continues."
       : `Looked at the newest ${kept.looksAtMost.toLocaleString("en")} tasks${backTo === undefined ? "" : `, back to ${iso(backTo)}`}. next_cursor looks further.`
 })
+
+const rangeWords = ({ since, until }: TaskFilter): string => {
+  if (since !== undefined && until !== undefined) return `from ${iso(since)} to ${iso(until)}`
+  if (since !== undefined) return `since ${iso(since)}`
+  return until === undefined ? "of the index" : `until ${iso(until)}`
+}
 
 const stateOf = ({ kept }: TaskIndex["Service"], { backfilled, caughtUp, failure }: IndexState) => ({
   store: kept.store,

@@ -42,7 +42,8 @@ const DeadLettersPage = () => {
   const queues = useTasksApi<DeadLetterQueues>("/dlq/queues").data?.queues ?? []
   const sum = (count: "open_count" | "unknown_count") => queues.reduce((total, queue) => total + queue[count], 0)
   const { text } = useTextSearch()
-  const counted = (label: string, count: number) => (count === 0 ? label : `${label} (${countText(count)})`)
+  const counted = (label: string, count: number, what = "") =>
+    count === 0 ? label : `${label} (${countText(count)}${what})`
   return (
     <>
       <PageHeader
@@ -53,7 +54,7 @@ const DeadLettersPage = () => {
       <Tabs
         tabs={[
           { value: "groups", label: "Groups", content: () => <Groups /> },
-          { value: "letters", label: counted("Letters", sum("open_count")), content: () => <Letters /> },
+          { value: "letters", label: counted("Letters", sum("open_count"), " open"), content: () => <Letters /> },
           { value: "unknown", label: counted("Replay unknown", sum("unknown_count")), content: () => <UnknownLane /> },
           { value: "replays", label: "Replays", content: () => <Replays /> },
           { value: "archive", label: "Archive", content: () => <Archive /> },

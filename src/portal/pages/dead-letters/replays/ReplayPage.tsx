@@ -95,7 +95,7 @@ const ReplayPage = () => {
           value={job?.total}
           detail={job?.truncated ? "more matched: start another one" : undefined}
         />
-        <Tile label="Published" query={known} value={job?.replayed} detail={job && `${job.remaining} to go`} />
+        <Tile label="Published" query={known} value={job?.replayed} detail={job && remainingText(job)} />
         <Tile label="Handled" query={known} value={job && (proved?.handled ?? "–")} detail="proved by a status" />
         <Tile
           label="Failed again"
@@ -146,6 +146,9 @@ const ReplayPage = () => {
 }
 
 const isEarly = ({ steps }: ReplayJobDetail): boolean => steps?.[0]?.verdict === "not_begun"
+
+const remainingText = ({ remaining, state }: ReplayJobDetail): string =>
+  state === "cancelled" ? `${remaining} left as they were` : `${remaining} to go`
 
 const notPublished = ({ failed, skipped, unknown }: ReplayJobDetail): string =>
   `${skipped} skipped, ${failed} failed, ${unknown} unknown`
