@@ -23,6 +23,8 @@ export interface ReadOptions {
   readonly enabled?: boolean
   /** Asks again so long after the last answer, where no live event tells of a change. */
   readonly refreshMs?: number
+  /** Asks also where an answer of a moment ago is known. */
+  readonly isAskedAnew?: boolean
 }
 
 export interface ReadOptionsOf<Body> extends ReadOptions {
@@ -30,8 +32,9 @@ export interface ReadOptionsOf<Body> extends ReadOptions {
   readonly refreshAfter?: (body: Body) => number | undefined
 }
 
-const optionsOf = ({ enabled = true, refreshMs }: ReadOptions) => ({
+const optionsOf = ({ enabled = true, isAskedAnew = false, refreshMs }: ReadOptions) => ({
   enabled,
+  ...(isAskedAnew && { staleTime: 0 }),
   ...(refreshMs !== undefined && { refetchInterval: refreshMs })
 })
 

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core"
 import { useState } from "react"
 import { addressOf } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
@@ -20,22 +21,33 @@ const HomePage = () => {
   const [step, setStep] = useState<"unknown" | "begun" | "over">("unknown")
   // an installation that was quiet for a month is not a fresh one
   const isQuiet = spend.query.data !== undefined && spend.requests === 0
-  const latest = useApi(eventsPath, { query: { limit: 1 } }, { enabled: isQuiet })
-  const isFresh = isQuiet && latest.data?.rows.length === 0
+  const latest = useApi(eventsPath, { query: { limit: 1 } }, { enabled: isQuiet, isAskedAnew: true })
+  // an answer of an earlier visit may be older than the first request
+  const isFresh = isQuiet && latest.isFetchedAfterMount && latest.data?.rows.length === 0
   // the steps stay until they are left, though the first request has arrived by then
   if (isFresh && step === "unknown") setStep("begun")
+  // an installation may run tasks alone: what has failed there comes before the first request
+  const isInTrouble = queues.openLetters > 0 || queues.queues.some(({ state }) => state !== "well")
+  const leave = () => {
+    setStep("over")
+    void spend.query.refetch()
+  }
   if (step === "begun")
     return (
       <>
-        <PageHeader title="Home" lead="Four steps, and it is in use." />
+        <PageHeader
+          title="Home"
+          lead="Four steps, and it is in use."
+          actions={
+            <Button variant="subtle" onClick={leave}>
+              Leave these steps
+            </Button>
+          }
+        />
         <div className={styles.stack}>
-          <FirstSteps
-            onDone={() => {
-              setStep("over")
-              void spend.query.refetch()
-            }}
-          />
-          {queues.isThere && <Attention />}
+          {isInTrouble && <Attention />}
+          <FirstSteps onDone={leave} />
+          {queues.isThere && !isInTrouble && <Attention />}
         </div>
       </>
     )
