@@ -50,7 +50,12 @@ describe("the sentence that says what is left", () => {
   const cases: ReadonlyArray<readonly [string, ReadonlyArray<OwnLimit>, string]> = [
     ["money", [requests, limit({})], "You may spend $2.31 more today (resets in 5 h)."],
     ["requests", [requests], "You may send 188 more requests today (resets in 5 h)."],
-    ["nothing left", [limit({ remaining: 0 })], "Nothing is left today (resets in 5 h)."],
+    ["nothing left", [limit({ remaining: 0 })], "Nothing is left today of $5.00 (resets in 5 h)."],
+    [
+      "requests that are used up, whatever money is left",
+      [limit({}), limit({ ...requests, remaining: 0 })],
+      "Nothing is left today of 200 requests (resets in 5 h)."
+    ],
     ["no limit", [], "Nothing limits what you may use."],
     ["an unknown amount", [limit({ remaining: null, used: null })], "How much is left is not known at the moment."],
     ["one model alone", [limit({ within: "model:m" })], "How much is left is not known at the moment."]

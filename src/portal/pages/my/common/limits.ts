@@ -50,7 +50,14 @@ const order: ReadonlyArray<MeterName> = [
   "rpm_limit"
 ]
 
+/** A limit with nothing left refuses everything, whatever the others have. Of several, the last to begin anew counts. */
+const usedUp = (limits: ReadonlyArray<OwnLimit>): OwnLimit | undefined =>
+  limits
+    .filter(({ remaining, within }) => within === null && remaining !== null && remaining <= 0)
+    .toSorted((a, b) => Date.parse(b.resets_at) - Date.parse(a.resets_at))[0]
+
 export const mainLimit = (limits: ReadonlyArray<OwnLimit>): OwnLimit | undefined =>
+  usedUp(limits) ??
   order
     .map((meter) => limits.find((limit) => limit.meter === meter && limit.within === null))
     .find((limit) => limit !== undefined && limit.remaining !== null)
@@ -75,6 +82,6 @@ export const headline = (limits: ReadonlyArray<OwnLimit>, now: number): string =
   const resets = `resets ${relativeText(Date.parse(limit.resets_at), now)}`
   const what = unit === "usd" ? "" : ` ${unit}`
   return remaining <= 0
-    ? `Nothing is left ${windows[window]} (${resets}).`
+    ? `Nothing is left ${windows[window]} of ${amountText(unit, limit.limit)}${what} (${resets}).`
     : `You may ${verbs[unit]} ${amountText(unit, remaining)} more${what} ${windows[window]} (${resets}).`
 }

@@ -42,7 +42,11 @@ const limitName = (meter: MeterName): string => {
 
 /** What was asked for, and what the operators answered. */
 export const RaiseAnswers = ({ most = 5 }: { readonly most?: number }) => {
-  const asked = useApi("/admin-ui/v1/me/raise-requests", {}, { refreshMs: 15_000 })
+  const asked = useApi(
+    "/admin-ui/v1/me/raise-requests",
+    {},
+    { refreshAfter: (rows) => (rows.some(({ state }) => state === "open") ? 5_000 : 30_000) }
+  )
   const requests = asked.data ?? []
   return (
     <Panel

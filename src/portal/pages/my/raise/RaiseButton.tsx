@@ -86,6 +86,7 @@ const RaiseDialog = ({ meter: known, onClose }: DialogProps) => {
           data={own.map((limit) => ({ value: limit.meter, label: limitLabel(limit) }))}
           value={meter}
           onChange={setMeter}
+          allowDeselect={false}
           clearable
         />
       )}

@@ -45,7 +45,7 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
         </StatusWord>
       )
   },
-  { id: "why", header: "Why", cell: ({ refusal }) => <ForeignText>{refusal?.sentence ?? ""}</ForeignText> },
+  { id: "why", header: "Why", main: true, cell: ({ refusal }) => <ForeignText>{refusal?.sentence ?? ""}</ForeignText> },
   { id: "model", header: "Model", main: true, cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
   { id: "path", header: "Path", hidden: true, cell: ({ route }) => <code>{route}</code> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ total_tokens }) => <Count of={total_tokens} /> },

@@ -8,15 +8,17 @@ import styles from "./KeyTest.module.css"
 
 interface Props {
   readonly result: ResponseOf<"POST", "/admin-ui/v1/me/test">
+  /** A request was to be sent, and not only asked about. */
+  readonly wasToBeSent: boolean
 }
 
 /** What the gateway would do with the example, and why it was not tried. */
-export const Decision = ({ result }: Props) => {
+export const Decision = ({ result, wasToBeSent }: Props) => {
   const { allowed, guardrails, meter, not_sent, resets_at, sentence, what_to_do } = result
   return (
     <div className={styles.outcome}>
       <StatusWord meaning={allowed ? "good" : "bad"}>
-        {allowed ? "It would get through" : "It would be refused"}
+        {allowed ? "It would get through" : wasToBeSent ? "Not sent: it would be refused" : "It would be refused"}
       </StatusWord>
       <p>
         {sentence} {allowed ? "Now run it: it appears below." : <PlainWords text={what_to_do} />}

@@ -76,7 +76,11 @@ export const KeyTest = ({ model, price, tool }: Props) => {
         {isAboutThis && test.error !== null && <ErrorNote error={test.error} />}
         {isAboutThis &&
           test.data !== undefined &&
-          (test.data.sent === null ? <Decision result={test.data} /> : <SentOutcome sent={test.data.sent} />)}
+          (test.data.sent === null ? (
+            <Decision result={test.data} wasToBeSent={asked.send === true} />
+          ) : (
+            <SentOutcome sent={test.data.sent} />
+          ))}
       </div>
     </div>
   )
@@ -84,6 +88,6 @@ export const KeyTest = ({ model, price, tool }: Props) => {
 
 const costText = (price: Price | undefined, outputTokens: number): string => {
   const { input_usd_per_million: input = null, output_usd_per_million: output = null } = price ?? {}
-  if (input === null || output === null) return "what so few tokens cost"
+  if (input === null || output === null) return "a little: the price of the model is not known here"
   return `about ${moneyText((input * inputTokens + output * outputTokens) / 1_000_000)}`
 }
