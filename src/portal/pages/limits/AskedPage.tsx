@@ -55,7 +55,7 @@ const columns: ReadonlyArray<Column<Asked>> = [
       <>
         {granted !== null && (
           <>
-            until <When at={granted.until} />{" "}
+            ends <When at={granted.until} />{" "}
           </>
         )}
         <ForeignText title={answer ?? undefined}>{answer ?? (answered_at === null ? "–" : "")}</ForeignText>

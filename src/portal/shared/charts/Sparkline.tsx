@@ -11,7 +11,8 @@ const width = 100
 
 /** The shape of a short series. It has no axes; a chart has the numbers. */
 export const Sparkline = ({ height = 26, label, values }: Props) => {
-  const most = Math.max(1, ...values)
+  // amounts of money may all be below one dollar
+  const most = Math.max(0, ...values) || 1
   const step = values.length > 1 ? width / (values.length - 1) : width
   const points = values.map(
     (value, place) => `${(place * step).toFixed(1)},${(height - 2 - (value / most) * (height - 4)).toFixed(1)}`

@@ -44,6 +44,7 @@ export const percentText = (part: number, whole: number): string =>
 
 /** `340 µs`, `12 ms`, `1.4 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export const durationText = (ms: number): string => {
+  if (ms === 0) return "0 ms"
   if (ms < 1) return `${Math.round(ms * 1_000)} µs`
   if (ms < 1_000) return `${Math.round(ms)} ms`
   if (ms < 60_000) return `${decimalText(ms / 1_000, ms < 10_000 ? 1 : 0)} s`

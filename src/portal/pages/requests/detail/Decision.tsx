@@ -127,7 +127,7 @@ const Raises = ({ raises }: { readonly raises: Explanation["decided"]["limit_rai
     <ul className={styles.changes}>
       {raises.map(({ id, limits, until }) => (
         <li key={id}>
-          Exception until <When at={until} />:{" "}
+          Exception, ends <When at={until} />:{" "}
           <code>
             {Object.entries(limits)
               .map(([name, value]) => `${name} ${value}`)

@@ -18,6 +18,7 @@ interface Props {
 /** What became of the request in one sentence, and what to do about it. */
 export const RequestSentence = ({ request: { bundle, explanation }, row }: Props) => {
   const mayChange = useAllowed("policies:update")
+  const maySetPrices = useAllowed("settings:update")
   const decided = explanation.data?.decided
   const isRefused = row.upstream_ms === null && row.status === "failure"
   const simulated = { key_id: row.key_id, path: row.route, ...(row.model !== null && { model: row.model }) }
@@ -60,6 +61,11 @@ export const RequestSentence = ({ request: { bundle, explanation }, row }: Props
         {mayChange && limit !== undefined && (
           <LinkButton path="/limits" search={{ do: "raise", key_id: row.key_id, meter: limit }}>
             Raise the limit for a time
+          </LinkButton>
+        )}
+        {maySetPrices && row.denied_by === "price" && row.model !== null && (
+          <LinkButton path="/models" search={{ do: "price", model: row.model }}>
+            Set the price of the model
           </LinkButton>
         )}
         {mayChange && limit === undefined && row.denied_by !== null && (
