@@ -73,9 +73,10 @@ const make = Effect.gen(function* () {
   const shared = (layers: ReadonlyArray<PolicyLayer>, now: DateTime.Utc) =>
     Effect.map(keys.ownersOf(layers), (ownersOf) =>
       layers.flatMap((layer) =>
-        BindingLimits.ofLayer(layer, now).map(
-          (limits): NamedLimits => ({ ...limits, name: layerName(layer), owners: ownersOf(layer) })
-        )
+        BindingLimits.ofLayer(layer, now).map((limits): NamedLimits => {
+          const owners = ownersOf(layer)
+          return { ...limits, name: shownName(layerName(layer), owners), owners }
+        })
       )
     )
 
@@ -90,7 +91,8 @@ const make = Effect.gen(function* () {
       limits.map((one) => {
         const { layer, owner } = one.scope.scope
         if (layer === undefined || owner._tag === "Key") return { ...one, name: found.name, owners: found.owners }
-        return { ...one, name: layer, owners: ownersOf(owner) }
+        const ofLayer = ownersOf(owner)
+        return { ...one, name: shownName(layer, ofLayer), owners: ofLayer }
       }),
       true
     )
@@ -156,6 +158,10 @@ const make = Effect.gen(function* () {
     }, toStoreFailures)
   })
 })
+
+/** People know a project by its name, and the name of its layer has the id. Of all layers, only those of projects have one. */
+const shownName = (layer: string, { project_name }: LimitedKeys.Owners): string =>
+  project_name === null ? layer : `project:${project_name}`
 
 const wholePage = (states: ReadonlyArray<LimitState>, limit: number, scope: LimitScopeName): StatePage => ({
   page: {

@@ -139,6 +139,10 @@ Metered.suite("State of limits", (it) => {
         ]
       )
       yield* ok("DELETE", `${admin}/policy-layers/${route}`)
+      const project = idOf(yield* ok("POST", `${admin}/projects`, { body: { name: "search" } }))
+      yield* layer({ kind: "project", scope_id: project, shared: { daily_budget_usd: 9 } })
+      const [ofProject] = yield* Metered.limitsOf(`scope=project&id=${project}`)
+      assert.deepInclude(ofProject, { scope_id: project, scope_name: "project:search", project_name: "search" })
 
       const page = yield* ok("GET", `${admin}/limits/state?scope=all&limit=2`)
       assert.deepInclude(Metered.listed(page)[0], { scope_name: "two", share: 0.5 })

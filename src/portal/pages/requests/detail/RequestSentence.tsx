@@ -1,4 +1,5 @@
 import { useAllowed } from "../../../api/session.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { shownText } from "../../../shared/foreign/marks.ts"
 import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -39,7 +40,7 @@ export const RequestSentence = ({ request: { bundle, explanation }, row }: Props
             {row.denied_in_layer !== null && (
               <>
                 {" "}
-                of layer <code>{row.denied_in_layer}</code>
+                of layer <ForeignText>{layerText(row)}</ForeignText>
               </>
             )}{" "}
             ·{" "}
@@ -80,6 +81,10 @@ export const RequestSentence = ({ request: { bundle, explanation }, row }: Props
     </Panel>
   )
 }
+
+/** People know a project by its name. */
+const layerText = ({ denied_in_layer, project_id, project_name }: UsageRow): string | null =>
+  project_name !== null && denied_in_layer === `project:${project_id}` ? `project ${project_name}` : denied_in_layer
 
 interface PolicyLinkProps {
   readonly keyId: string
