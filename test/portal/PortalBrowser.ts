@@ -225,7 +225,9 @@ const busyForMs = 5_000
 const axeOf = async (page: Page): Promise<ReadonlyArray<string>> => {
   await page.evaluate(axeSource)
   await page
-    .waitForFunction("document.querySelector('[aria-busy=true]') === null", undefined, { timeout: busyForMs })
+    .locator("[aria-busy=true]")
+    .first()
+    .waitFor({ state: "detached", timeout: busyForMs })
     .catch(() => {})
   return page.evaluate<ReadonlyArray<string>>(`axe.run({ exclude: [["[role=tooltip]"]] }, {
     preload: false,

@@ -1,5 +1,5 @@
 import { useDebouncedValue } from "@mantine/hooks"
-import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { hashKey, keepPreviousData, useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
@@ -18,26 +18,30 @@ type Impact = ResponseOf<"POST", typeof path>
 const typingMs = 350
 
 /** Asks the server whom a change of a policy would hit. Nothing changes. */
-export const useImpact = (proposal: Proposal, isReady = true) => {
+const useImpact = (proposal: Proposal) => {
   const [asked] = useDebouncedValue(proposal, typingMs)
-  return useQuery<Impact, ApiError>({
+  const impact = useQuery<Impact, ApiError>({
     queryKey: [path, asked],
     queryFn: ({ signal }) => call("POST", path, { body: asked }, { signal }),
-    placeholderData: keepPreviousData,
-    enabled: isReady
+    placeholderData: keepPreviousData
   })
+  // the answer is about the proposal before also while a person still types
+  return { impact, isBehind: impact.isFetching || hashKey([asked]) !== hashKey([proposal]) }
 }
 
 /** Whom a change of a policy would hit, and what each key gains and loses. */
 export const ImpactNote = ({ proposal }: { readonly proposal: Proposal }) => {
-  const { data, error, isFetching, refetch } = useImpact(proposal)
+  const {
+    impact: { data, error, refetch },
+    isBehind
+  } = useImpact(proposal)
   if (error !== null) return <ErrorNote error={error} onRetry={() => void refetch()} />
   return (
     <section
       className={styles.impact}
       aria-label="Whom it hits"
-      aria-busy={isFetching}
-      data-dimmed={isFetching || undefined}
+      aria-busy={isBehind}
+      data-dimmed={isBehind || undefined}
     >
       <h3>Whom it hits</h3>
       {data === undefined ? (
