@@ -2,6 +2,7 @@ import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import type { DeadLetterSummary } from "../../../api/TaskTypes.ts"
 import { ReplayPlanDialog } from "../../../shared/tasks/ReplayPlanDialog.tsx"
+import { countedText } from "../../../shared/words/format.ts"
 import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
 
 interface Props {
@@ -27,7 +28,10 @@ export const LetterBulk = ({ letters, onDone }: Props) => {
       </Button>
       {asked === "replay" && (
         <ReplayPlanDialog selection={{ ids }} onClose={() => setAsked(undefined)}>
-          <p>{ids.length} letters are replayed in this order. Those that are not open any more are skipped.</p>
+          <p>
+            {countedText(ids.length, "letter is", "letters are")} replayed in this order. Those that are not open any
+            more are skipped.
+          </p>
         </ReplayPlanDialog>
       )}
       {asked === "archive" && (

@@ -57,14 +57,17 @@ export const ReplayActions = ({ job }: { readonly job: ReplayJobDetail }) => {
       )}
       {asked === "resume" && (
         <ChangeDialog {...dialog} title="Resume the replay" action="Resume" onConfirm={() => act("resume")}>
-          <p>{remaining} letters are left. The failures that were counted until now are forgotten.</p>
+          <p>
+            {countedText(remaining, "letter is", "letters are")} left. The failures that were counted until now are
+            forgotten.
+          </p>
         </ChangeDialog>
       )}
       {asked === "cancel" && (
         <ChangeDialog {...dialog} title="Stop the replay for good" action="Stop it" onConfirm={() => act("cancel")}>
           <p>
-            {remaining} letters are not replayed, and stay open. What was published already cannot be taken back. A
-            stopped replay cannot go on; start another one for the rest.
+            {countedText(remaining, "letter is", "letters are")} not replayed, and open as before. What was published
+            already cannot be taken back. A stopped replay cannot go on; start another one for the rest.
           </p>
         </ChangeDialog>
       )}

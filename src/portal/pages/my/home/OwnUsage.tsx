@@ -6,7 +6,7 @@ import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
-import { countText, moneyText, shortCountText } from "../../../shared/words/format.ts"
+import { countedText, moneyText, shortCountText } from "../../../shared/words/format.ts"
 import { byDayAndModel } from "./ownSeries.ts"
 
 const dayMs = 86_400_000
@@ -35,7 +35,7 @@ export const OwnUsage = () => {
       title="What you used"
       note={
         summary !== undefined &&
-        `${shownDays} days: ${moneyText(summary.estimated_cost_usd)}, ${countText(summary.request_count)} requests, ${shortCountText(summary.total_tokens)} tokens`
+        `${shownDays} days: ${moneyText(summary.estimated_cost_usd)}, ${countedText(summary.request_count, "request")}, ${shortCountText(summary.total_tokens)} tokens`
       }
       query={usage}
       height={260}

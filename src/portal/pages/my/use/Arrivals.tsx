@@ -5,7 +5,7 @@ import { useApi } from "../../../api/queries.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Money } from "../../../shared/words/Amounts.tsx"
-import { countText, durationText } from "../../../shared/words/format.ts"
+import { countedText, durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { PlainWords } from "../common/PlainWords.tsx"
@@ -43,7 +43,7 @@ export const Arrivals = () => {
                 </span>
                 {row.refusal === null ? (
                   <span>
-                    {row.total_tokens !== null && <>{countText(row.total_tokens)} tokens, </>}
+                    {row.total_tokens !== null && <>{countedText(row.total_tokens, "token")}, </>}
                     <Money usd={row.estimated_cost_usd} />, {durationText(row.latency_ms)}
                   </span>
                 ) : (

@@ -5,7 +5,7 @@ import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { CopyText } from "../../../shared/words/CopyText.tsx"
-import { countText, durationText, moneyText } from "../../../shared/words/format.ts"
+import { countedText, durationText, moneyText } from "../../../shared/words/format.ts"
 import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "./RequestDetail.module.css"
@@ -126,6 +126,6 @@ const limitOf = (check: string | null) => raisable.find((name) => name === check
 
 const answered = ({ estimated_cost_usd, latency_ms, model, provider, total_tokens }: UsageRow): string => {
   const cost = estimated_cost_usd === null ? "" : ` for ${moneyText(estimated_cost_usd)}`
-  const tokens = total_tokens === null ? "" : `, ${countText(total_tokens)} tokens`
+  const tokens = total_tokens === null ? "" : `, ${countedText(total_tokens, "token")}`
   return `${shownText(model ?? provider)} took ${durationText(latency_ms)}${tokens}${cost}.`
 }
