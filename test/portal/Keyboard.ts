@@ -50,7 +50,7 @@ export class Keyboard {
 
   /** Goes to what has the id, of the kind that the palette names. */
   find(kind: string, id: string): Promise<void> {
-    return this.#call(id, kind)
+    return this.#call(id, `${kind} ${id}`)
   }
 
   async #call(typed: string, shown: string): Promise<void> {

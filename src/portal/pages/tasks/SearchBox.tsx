@@ -22,22 +22,18 @@ export const SearchBox = ({ error, known }: Props) => {
   const search = (wanted: string) => change({ q: wanted.trim() || undefined, open: undefined })
   // the keys of the table are letters: they would be written into a field that keeps the focus
   const input = useRef<HTMLInputElement>(null)
-  const leave = () => input.current?.blur()
   return (
     <search className={styles.search}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
           search(typed)
-          leave()
+          input.current?.blur()
         }}
       >
         <Autocomplete
           ref={input}
           aria-label="Search tasks"
-          onKeyDown={({ key }) => {
-            if (key === "Escape") leave()
-          }}
           placeholder="An id, a word, or type:read status:failed since:2h   /"
           size="sm"
           value={typed}
