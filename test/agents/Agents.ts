@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import { once } from "node:events"
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
@@ -14,7 +15,7 @@ export interface Run {
   /** The exit code, or the signal that ended the program. */
   readonly exit: number | NodeJS.Signals
   readonly stdout: string
-  /** Both streams, as they came. */
+  /** Both streams. */
   readonly output: string
 }
 
@@ -52,6 +53,9 @@ const run = (
   environment: Readonly<Record<string, string>>
 ): Effect.Effect<Run> =>
   Effect.promise(async () => {
+    // An agent may end before a slow reader has taken all that is in its pipe. A file takes it at once.
+    const path = join(home.path, `stdout-${randomUUID()}`)
+    const file = await open(path, "w")
     const child = spawn(program, args, {
       cwd: home.project,
       env: {
@@ -62,18 +66,14 @@ const run = (
         NO_PROXY: "127.0.0.1",
         ...environment
       },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["ignore", file.fd, "pipe"],
       // a group of its own, so that what the agent started ends with it
       detached: true
     })
-    let stdout = ""
-    let output = ""
-    child.stdout.on("data", (chunk) => {
-      stdout += chunk
-      output += chunk
-    })
-    child.stderr.on("data", (chunk) => {
-      output += chunk
+    let stderr = ""
+    // a character may come in two pieces
+    child.stderr?.setEncoding("utf8").on("data", (chunk) => {
+      stderr += chunk
     })
     const endGroup = () => {
       try {
@@ -89,7 +89,9 @@ const run = (
     clearTimeout(deadline)
     endGroup()
     await closed
-    return { exit: code ?? signal, stdout, output }
+    await file.close()
+    const stdout = await readFile(path, "utf8")
+    return { exit: code ?? signal, stdout, output: stdout + stderr }
   })
 
 /** `claude -p`, as the gateway guide sets it up. `environment` comes on top. */
