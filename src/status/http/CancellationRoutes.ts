@@ -20,7 +20,7 @@ import {
   parameter,
   parseOrUndefined
 } from "./DeadLetterResponses.ts"
-import { invalidParameters, refusal, unavailable } from "./ErrorBody.ts"
+import { invalidParameters, noRoom, refusal, unavailable } from "./ErrorBody.ts"
 import * as ErrorResponses from "./ErrorResponses.ts"
 import * as RequestParameters from "./RequestParameters.ts"
 
@@ -90,9 +90,7 @@ const toResponse = (error: Effect.Error<Handler>): Effect.Effect<HttpServerRespo
           : refusal(422, "This Idempotency-Key was used for another request: use a new key for a new request.")
       )
     case "NoRoom":
-      return Effect.succeed(
-        unavailable("Other requests use all of the memory for request bodies. Try again in a moment.")
-      )
+      return Effect.succeed(noRoom(error))
     case "Plain":
       return Effect.succeed(refusal(error.status, error.detail))
     case "Invalid":

@@ -10,7 +10,7 @@ import type * as QueuedLetters from "../dead-letters/QueuedLetters.ts"
 import type * as LetterEdit from "../replay/LetterEdit.ts"
 import type { ReplayError } from "../replay/Replay.ts"
 import type { ReplayJobRefused } from "../replay/ReplayJobs.ts"
-import { type InvalidParameter, invalidParameters, refusal, unavailable } from "./ErrorBody.ts"
+import { type InvalidParameter, invalidParameters, noRoom, refusal, unavailable } from "./ErrorBody.ts"
 import * as LargeResponses from "./LargeResponses.ts"
 import * as OperationBody from "./OperationBody.ts"
 
@@ -75,13 +75,7 @@ const toResponse = (error: RouteError): HttpServerResponse.HttpServerResponse =>
     case "NoPlace":
       return LargeResponses.refusalOf(error)
     case "NoRoom":
-      return error.whose === "caller"
-        ? refusal(
-            429,
-            "Requests from this address already use their share of the memory for request bodies. Send fewer requests at once.",
-            retrySoon
-          )
-        : unavailable("Other requests use all of the memory for request bodies. Try again in a moment.")
+      return noRoom(error)
     case "QueueWalkFailed":
       if (error.reason === "unavailable") return unavailable(error.message)
       return refusal(error.reason === "busy" ? 409 : 404, error.message)
@@ -98,8 +92,6 @@ const toResponse = (error: RouteError): HttpServerResponse.HttpServerResponse =>
       return replayRefusal(replayStatus[error.reason], error.message)
   }
 }
-
-const retrySoon = { "retry-after": "1" }
 
 const replayRefusal = (status: number, message: string) =>
   status === 503 ? unavailable(message) : refusal(status, message)

@@ -184,7 +184,7 @@ const listDeadLetters = Effect.fnUntraced(function* (aliases: ContractAliasConfi
   return ok({ items: items.map((item) => withTaskAlias(aliases, { ...item })), next_cursor })
 })
 
-/** What a server may know of a dead letter beside its record. */
+/** Members of a dead letter that are not stored in its record. */
 interface Known {
   readonly statuses: Option.Option<StatusStore["Service"]>
   readonly outcomes: Option.Option<ReplayOutcomes["Service"]>

@@ -1,4 +1,5 @@
 import { HttpServerResponse } from "effect/http"
+import type { NoRoom } from "../../http/BodyMemory.ts"
 
 export interface InvalidParameter {
   readonly loc: readonly ["path" | "query" | "header" | "body", string]
@@ -17,3 +18,13 @@ export const invalidParameters = (parameters: ReadonlyArray<InvalidParameter>): 
 
 export const unavailable = (detail: string, retryAfterSeconds = 1): HttpServerResponse.HttpServerResponse =>
   refusal(503, detail, { "retry-after": String(retryAfterSeconds) })
+
+/** Refuses a request whose body has no room: because of the caller's own requests, or of those of others. */
+export const noRoom = ({ whose }: NoRoom): HttpServerResponse.HttpServerResponse =>
+  whose === "caller"
+    ? refusal(
+        429,
+        "Requests from this address already use their share of the memory for request bodies. Send fewer requests at once.",
+        { "retry-after": "1" }
+      )
+    : unavailable("Other requests use all of the memory for request bodies. Try again in a moment.")

@@ -6,7 +6,7 @@ import type { RedisError } from "../../services/Redis.ts"
 import { type NotPaused, QueueBoard, type UnknownQueue } from "../queues/QueueBoard.ts"
 import { type Cancellation, TaskCancellation, type TaskEnded, type TooManyCancels } from "../queues/TaskCancellation.ts"
 import { TopologyMap } from "../queues/TopologyMap.ts"
-import { invalidParameters, refusal, unavailable } from "./ErrorBody.ts"
+import { invalidParameters, noRoom, refusal, unavailable } from "./ErrorBody.ts"
 import * as ErrorResponses from "./ErrorResponses.ts"
 import * as OperationBody from "./OperationBody.ts"
 import * as RequestParameters from "./RequestParameters.ts"
@@ -81,9 +81,7 @@ const toResponse = (error: Effect.Error<Handler>): Effect.Effect<HttpServerRespo
     case "TooManyCancels":
       return Effect.succeed(refusal(503, error.message, { "retry-after": "60" }))
     case "NoRoom":
-      return Effect.succeed(
-        unavailable("Other requests use all of the memory for request bodies. Try again in a moment.")
-      )
+      return Effect.succeed(noRoom(error))
     case "Unreadable":
       return Effect.succeed(refusal(413, error.detail))
     case "Invalid":
