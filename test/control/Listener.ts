@@ -45,7 +45,7 @@ export interface Around {
   readonly upstreamUiOrigin?: string
   /** In place of one in memory. */
   readonly redis?: Layer.Layer<Redis, RedisError>
-  /** What sends requests of holders to the gateway. */
+  /** The way by which requests of holders reach the gateway. */
   readonly ownGateway?: Layer.Layer<never>
 }
 

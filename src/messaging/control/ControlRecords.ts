@@ -75,7 +75,7 @@ export const QueueGroup = Schema.Struct({
 export interface QueueGroup extends Schema.Schema.Type<typeof QueueGroup> {}
 
 /**
- * What is known of the payloads of one type.
+ * Says whether the payloads of one type have a known schema.
  *
  * - `reported`: `schema` names their JSON Schema.
  * - `none`: the handler was made without a schema.
@@ -91,7 +91,7 @@ export const HandlerSchema = Schema.Struct({
 })
 export interface HandlerSchema extends Schema.Schema.Type<typeof HandlerSchema> {}
 
-/** What the consumers of a queue take, as the worker says that started last. */
+/** The types of messages that the consumers of a queue take, as reported by the worker that started last. */
 export const HandlerReport = Schema.Struct({
   queue: Schema.String,
   worker: Schema.String,

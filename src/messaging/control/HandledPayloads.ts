@@ -8,7 +8,7 @@ export interface HandledPayload {
   readonly schema: Schema.Constraint | null
 }
 
-/** What the handlers of a consumer take. */
+/** The types of messages that the handlers of a consumer take, with their schemas. */
 export interface HandledPayloads {
   /** The member of a message that names its type. */
   readonly typedBy: "task_type" | "action"

@@ -16,7 +16,7 @@ const reportTtlMs = 7 * 86_400_000
 /** Workers report once a minute. One that was not heard of for this long leaves its place to workers that started before. */
 const replacedAfterMs = 180_000
 
-/** What a consumer reports of its handlers: the types, and the JSON Schemas by their SHA-256. */
+/** The report of a consumer about its handlers: the types, and the JSON Schemas by their SHA-256. */
 export interface WrittenSchemas {
   readonly handlers: ReadonlyArray<HandlerSchema>
   readonly leftOut: number

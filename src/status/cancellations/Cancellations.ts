@@ -43,7 +43,7 @@ export interface TaskOutcome {
   readonly problem?: string | undefined
 }
 
-/** What a worker has to do next for a job. */
+/** The next tasks of a job, which its worker asks to cancel. */
 export interface NextTasks {
   readonly position: number
   /** The next tasks to ask for. Empty once all were, and if the job was stopped. */

@@ -13,7 +13,7 @@ export const untilLost = (take: Effect.Effect<boolean, RedisError>, leaseSeconds
     Effect.asVoid
   )
 
-/** How long a worker waits before it tries again what Redis has not done. */
+/** A worker waits so long before it repeats a command that Redis has not executed. */
 export const retrySchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])
 
 /** Looks for running jobs again and again, while the scope is open. `work` must end at some time. */

@@ -13,7 +13,7 @@ import * as SchemaCheck from "./SchemaCheck.ts"
 export interface Given {
   readonly record: Pick<DeadLetterRecord, "raw_body_b64" | "source_queue_name">
   readonly aliases: ContractAliasConfig
-  /** How mistakes name the payload. */
+  /** The name of the payload in mistakes. */
   readonly root: "payload" | "body.payload"
 }
 

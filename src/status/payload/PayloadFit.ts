@@ -2,13 +2,13 @@
 export interface ReportedSchema {
   /** `null` if the schema applies to all types of the queue, or to an action of a workflow. */
   readonly task_type: string | null
-  /** Of a workflow. */
+  /** The action of a workflow. `null` for tasks. */
   readonly action: string | null
   readonly worker_version: string
   readonly reported_at: string
 }
 
-/** What is known of a payload and the schema of its handler. */
+/** The result of comparing a payload with the schema of its handler. */
 export interface PayloadFit {
   readonly schema: ReportedSchema | null
   /** Why there is no `schema`: a sentence. */

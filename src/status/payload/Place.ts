@@ -1,4 +1,4 @@
-/** Where a value is in the payload: its name or index, and the place around it. `undefined`: the payload itself. */
+/** The place of a value in the payload: its name or index, and the place around it. `undefined` is the payload itself. */
 export interface Place {
   readonly step: string | number
   readonly around: Place | undefined

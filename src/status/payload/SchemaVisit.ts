@@ -17,7 +17,7 @@ export interface Visit {
   readonly tells: boolean
 }
 
-/** What the keywords of a schema need of the check that they are a part of. */
+/** The part of the check that the keywords of a schema use. */
 export interface Check {
   readonly patterns: SchemaPatterns
   /** True once there are more mistakes than are told. */

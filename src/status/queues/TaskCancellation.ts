@@ -32,7 +32,7 @@ export interface Cancellation {
 }
 
 /**
- * What became of a request to cancel a task:
+ * The outcome of a request to cancel a task:
  *
  * - `requested`: no worker has ended the task yet.
  * - `cancelled`: a worker has ended the task, which has the status `cancelled`.

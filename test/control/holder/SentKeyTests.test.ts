@@ -22,7 +22,7 @@ const me = "/admin-ui/v1/me"
 const sameOrigin = { "sec-fetch-site": "same-origin" }
 const hostile = `<img src=x onerror=alert(1)> \u202e`
 
-/** Where the proxy listener listens, and what a test has put between it and the control listener. */
+/** The address of the proxy listener, and the change of requests that a test has put between it and the control listener. */
 const address = Ref.makeUnsafe(Option.none<BoundAddress>())
 const between = Ref.makeUnsafe(Option.none<(send: SendToGateway) => SendToGateway>())
 

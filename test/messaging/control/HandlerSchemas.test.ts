@@ -36,7 +36,7 @@ const reported = (queue: string) =>
     return Option.getOrThrow(yield* eventually(handlersOf(queue), Option.isSome))
   })
 
-/** What was reported of each type: the schema, or why there is none. */
+/** The report of each type: the schema, or why there is none. */
 const schemas = Effect.fnUntraced(function* ({ handlers }: HandlerReport) {
   const { payloadSchema } = yield* ControlStore.ControlStore
   return yield* Effect.forEach(handlers, ({ known, schema, type }) =>

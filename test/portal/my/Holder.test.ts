@@ -68,7 +68,7 @@ describePortal("The pages of a holder", (portal) => {
     await page.getByRole("button", { name: "Test", exact: true }).click()
     await page.getByText("The model answered").waitFor()
     await page.getByText(/\d+ tokens? sent, 1 token answered, .*\d m?s\./).waitFor()
-    // it is a request as any other
+    // the test is recorded like any request of the key
     await page.getByText("It works", { exact: true }).waitFor()
     await page.getByText("Codex CLI").click()
     await page.getByText("The model answered").waitFor({ state: "hidden" })

@@ -30,7 +30,7 @@ const postgresIndex = Layer.provide(PostgresTaskIndex.layer(), MigratedDatabase.
 
 const isReal = TemporaryPrefix.server !== null
 
-/** What the suites run on. */
+/** The servers and stores on which the suites run. */
 export const variants = [
   { name: "all in memory", skip: false, doors: () => inMemory },
   {
@@ -101,7 +101,7 @@ export const tasks = Effect.fnUntraced(function* (
   )
 })
 
-/** What the worker of a task says to the request. */
+/** The answer of the worker of a task to the request. */
 export const answer = Effect.fnUntraced(function* (taskId: string, state: "cancelled" | "ended") {
   const store = yield* ControlStore.ControlStore
   const request = yield* store.cancelOf(taskId)

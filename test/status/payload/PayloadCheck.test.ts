@@ -142,7 +142,7 @@ describe("a schema that something else than a worker of this version has stored"
     return deadLetter(hash("sha256", body, "hex"), { source_queue_name: "work", raw_body_b64: body.toString("base64") })
   }
 
-  /** What a letter says of its payload, where `text` is stored as the schema of its type. */
+  /** Returns the fit of a letter's payload, with `text` stored as the schema of its type. */
   const fitOf = Effect.fnUntraced(function* (
     text: string | null,
     message: unknown = { task_id: "t", task_type: "send", payload: { to: 5 } },

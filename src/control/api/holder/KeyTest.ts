@@ -16,7 +16,7 @@ export type KeyTest = typeof KeyTest.Type
 
 const Words = { sentence: Schema.String, what_to_do: Schema.String }
 
-/** What became of the request that was sent. It is one of the key's requests. */
+/** The outcome of the request that was sent. The request is recorded as one of the key's. */
 export const SentKeyTest = Schema.Struct({
   /**
    * `works`: the model answered. `refused_by_gateway` and `refused_by_provider` had another status than 2xx. `unreadable`:

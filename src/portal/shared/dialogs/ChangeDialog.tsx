@@ -14,7 +14,7 @@ interface Props {
   readonly name?: string
   /** Something ends that cannot be begun again. */
   readonly isDestructive?: boolean
-  /** What the button says that changes nothing, where `Cancel` could be taken for the action. */
+  /** The label of the button that changes nothing. Default: `Cancel`, which could be taken for an action of that name. */
   readonly dismiss?: string
   readonly isBusy: boolean
   /** Something is missing. */

@@ -1,7 +1,7 @@
 import type { JsonProblem } from "../editor/problems.ts"
 import { isObject } from "./hidden.ts"
 
-/** What is wrong with the values of a document, by their paths. */
+/** The mistakes in the values of a document, by their paths. */
 export interface JsonMarks {
   readonly at: (path: string) => ReadonlyArray<string>
   /** Whether something below the path is marked. */

@@ -23,7 +23,7 @@ export const problemsIn = (part: Part, fields: ReadonlyArray<FieldError>): Reado
     return first === part ? [{ path, message }] : []
   })
 
-/** Where the payload that is stored does not fit the schema of its handler, within the part that is edited. */
+/** The mistakes of the stored payload, placed within the part that is edited. */
 export const storedProblems = (part: Part, { payload_fit: { fields } }: Letter): ReadonlyArray<JsonProblem> =>
   problemsIn("payload", fields).map(({ message, path }) => ({
     path: part === "body" ? ["payload", ...path] : path,

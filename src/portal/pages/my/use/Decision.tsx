@@ -12,7 +12,7 @@ interface Props {
   readonly wasToBeSent: boolean
 }
 
-/** What the gateway would do with the example, and why it was not tried. */
+/** Says what the gateway would do with the example, and why nothing was sent. */
 export const Decision = ({ result, wasToBeSent }: Props) => {
   const { allowed, guardrails, meter, not_sent, resets_at, sentence, what_to_do } = result
   return (

@@ -22,7 +22,7 @@ const protocols: Readonly<Record<string, Protocol>> = {
 /** The fewest tokens that the answer may have in each protocol. */
 const tokens: Readonly<Record<Protocol, number>> = { chat: 1, responses: 16, messages: 1 }
 
-/** What models make of the one word that is sent. */
+/** Models count the one word that is sent, and the frame of the message, as about so many tokens. */
 const inputTokens = 10
 
 interface Price {

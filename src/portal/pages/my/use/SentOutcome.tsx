@@ -17,7 +17,7 @@ const words: Readonly<Record<Sent["outcome"], string>> = {
   timeout: "No answer in time"
 }
 
-/** What became of the request that the test sent. */
+/** Tells the outcome of the request that the test sent. */
 export const SentOutcome = ({ sent }: { readonly sent: Sent }) => {
   const { cost_usd, input_tokens, latency_ms, outcome, output_tokens, provider_message, sentence, what_to_do } = sent
   const isWorking = outcome === "works"

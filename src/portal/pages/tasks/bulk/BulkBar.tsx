@@ -17,7 +17,7 @@ interface Props {
   readonly onDone: () => void
 }
 
-/** What can be done with the selected tasks, or with all that match. */
+/** Offers the actions for the selected tasks, and for all that match. */
 export const BulkBar = ({ onDone, query, rows, selected }: Props) => {
   const [asked, setAsked] = useState<"cancel" | "cancel matching" | "replay">()
   const tasks = rows.filter(({ task_id }) => selected.has(task_id))

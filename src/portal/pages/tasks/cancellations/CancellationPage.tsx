@@ -22,7 +22,7 @@ const route = getRouteApi("/operators/tasks/cancellations/$id")
 
 const untilOver = (job: CancellationJobDetail): number | undefined => (isOver(job) ? undefined : 1_000)
 
-/** How a cancellation of many tasks goes: what was asked for, and what the workers have answered. */
+/** Follows a cancellation of many tasks: which were asked for, and what the workers have answered. */
 const CancellationPage = () => {
   const { id } = route.useParams()
   const path = taskPath`/tasks/cancellations/${id}`

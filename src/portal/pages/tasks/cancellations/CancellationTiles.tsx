@@ -9,7 +9,7 @@ interface Props {
   readonly job: CancellationJob | undefined
 }
 
-/** How many of the tasks are where. */
+/** Counts the tasks of a cancellation by their outcome. */
 export const CancellationTiles = ({ job, query }: Props) => {
   const text = (count: number | undefined) => (count === undefined ? undefined : countText(count))
   return (

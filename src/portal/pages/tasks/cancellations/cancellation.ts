@@ -25,5 +25,5 @@ export const searchOf = (query: Readonly<Record<string, string>>): string =>
 export const selectionText = ({ query, total }: CancellationJob): string =>
   query === null ? `${countedText(total, "task")} by their ids` : searchOf(query)
 
-/** How many of its tasks are over, whatever ended them. */
+/** Counts the tasks of a cancellation that have ended, whatever ended them. */
 export const settledOf = ({ cancelled, ended, failed }: CancellationJob): number => cancelled + ended + failed

@@ -17,7 +17,7 @@ interface PauseProps {
   readonly verdict: Verdict
 }
 
-/** What a pause of the queue means for a task. It means nothing for those that do not wait in it. */
+/** A pause of the queue concerns a task that waits or runs in it. For other verdicts nothing is said. */
 const pauseWords: Partial<Record<Verdict, string>> = {
   being_handled: "This attempt goes on. Nothing else in the queue begins until it is resumed.",
   no_consumer: "Nothing in it begins until it is resumed.",
