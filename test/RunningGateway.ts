@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 
 import { isTasksRole, type Role } from "../layers/DoorOptions.ts"
+import { briefWasm } from "./BriefWasm.ts"
 
 const ownRoot = fileURLToPath(new URL("..", import.meta.url))
 
@@ -78,7 +79,8 @@ export const command = (
   types: "node" | "tsx" = "node",
   root: string = ownRoot
 ) => {
-  const child = spawn(process.execPath, [...(types === "tsx" ? ["--import", "tsx"] : []), "src/main.ts", ...args], {
+  const flags = ["--max-semi-space-size=64", ...briefWasm, ...(types === "tsx" ? ["--import", "tsx"] : [])]
+  const child = spawn(process.execPath, [...flags, "src/main.ts", ...args], {
     cwd: root,
     env: {
       ...bare(),

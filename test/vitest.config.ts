@@ -1,6 +1,8 @@
+import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
+import { briefWasm } from "./BriefWasm.ts"
 import { LongestFirst } from "./LongestFirst.ts"
 import { sourceOf } from "./PackageNames.ts"
 
@@ -28,7 +30,9 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "forks",
-    maxWorkers: 2,
+    execArgv: [...briefWasm],
+    // A third of a test's time goes by while it waits for a process or a clock.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     sequence: { sequencer: LongestFirst },
     reporters: ["default"],
     projects: [
