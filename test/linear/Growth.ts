@@ -17,7 +17,8 @@ const mostGrowth = 8
  * Says how many times as long a reader takes for four times the input, where that is more than linear; else `undefined`.
  * It has to be more on two steps, each to four times the length: the memory of a process grows by leaps, and a leap is on
  * one of them. The shortest of several runs counts, and a growth that is too high is measured again, because compilers,
- * collectors of garbage and other programs run when they like.
+ * collectors of garbage and other programs run when they like. The time of the processor has the last word: a machine with
+ * ten programs for its two cores leaves no run alone.
  */
 export const excessiveGrowth = (prepare: Prepare, { cheapMs, longest }: Sizes = usualSizes): number | undefined => {
   let length = longest / 4
@@ -41,7 +42,9 @@ export const excessiveGrowth = (prepare: Prepare, { cheapMs, longest }: Sizes = 
     // one low figure may be an accident of the machine
     if (growth <= mostGrowth && ++lows === 2) return undefined
   }
-  return growth
+  const [most = 0, middle = 0, least = 0] = lengths.map(workOf)
+  const worked = Math.min(most / middle, middle / least)
+  return worked <= mostGrowth ? undefined : worked
 }
 
 const longMs = 40
@@ -64,10 +67,35 @@ const shortestOf = (run: () => unknown): number => {
 
 const timeOf = (run: () => unknown): number => {
   const startedAt = performance.now()
+  answerOf(run)
+  return performance.now() - startedAt
+}
+
+/** The clock of a thread's time on the processor goes in steps of some milliseconds. */
+const manyStepsMs = 100
+
+/** The milliseconds of the processor that one run takes. */
+const workOf = (run: () => unknown): number => {
+  const startedAt = threadMs()
+  let runs = 0
+  let worked = 0
+  while (worked < manyStepsMs) {
+    answerOf(run)
+    runs++
+    worked = threadMs() - startedAt
+  }
+  return worked / runs
+}
+
+const threadMs = (): number => {
+  const { system, user } = process.threadCpuUsage()
+  return (user + system) / 1_000
+}
+
+const answerOf = (run: () => unknown): void => {
   try {
     run()
   } catch {
     // a refusal is an answer too; what counts is how long it takes
   }
-  return performance.now() - startedAt
 }
