@@ -304,20 +304,53 @@ describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
       const { fail, get, mends, post, store } = yield* world
       const tasks = Array.from({ length: 8 }, (_, n) => `t${n}`)
       const ids = yield* Effect.forEach(tasks, (task) => fail(task))
-      const { body: job } = yield* post("/dlq/replays", { ids, plan: { steps: [1, 2], stop_after: 3 } })
+      mends.add("t0")
+      const { body: job } = yield* post("/dlq/replays", { ids, plan: { steps: [1, 3], stop_after: 3 } })
       const path = `/dlq/replays/${job.replay_id}`
       const paused = yield* eventually(get(path), ({ body }) => body.state === "paused")
       assert.deepInclude(paused.body.paused, { by: "stop_after", reason: "3 failed with RangeError" })
-      assert.deepStrictEqual(steps(paused), ["1 failed_again 1 0 1 0", "2 failed_again 2 0 2 0", "5 not_begun 0 0 0 0"])
+      assert.deepStrictEqual(steps(paused), ["1 handled 1 1 0 0", "3 failed_again 3 0 3 0", "4 not_begun 0 0 0 0"])
       assert.strictEqual((yield* post(`${path}/pause`, { reason: "again" })).status, 409)
-      assert.strictEqual((yield* store.list({ state: "dead_lettered" }, { limit: 50 })).items.length, 5 + 3)
+      assert.strictEqual((yield* store.list({ state: "dead_lettered" }, { limit: 50 })).items.length, 4 + 3)
       const { body: groups } = yield* get("/dlq/groups")
-      assert.deepInclude(groups.groups[0].replays[0], { replay_id: job.replay_id, replayed: 3, failed_again: 3 })
+      assert.deepInclude(groups.groups[0].replays[0], { replay_id: job.replay_id, replayed: 4, failed_again: 3 })
       for (const task of tasks) mends.add(task)
+      // Whoever has seen this pause does not have to resume the same step once more because all of it has failed.
       assert.strictEqual((yield* post(`${path}/resume`)).body.state, "running")
-      const over = yield* eventually(get(path), ({ body }) => body.state === "finished")
-      assert.strictEqual(steps(over)[2], "5 handled 5 5 0 0")
+      const over = yield* eventually(get(path), ({ body }) => body.state !== "running")
+      assert.deepStrictEqual([over.body.state, steps(over)[2]], ["finished", "4 handled 4 4 0 0"])
       assert.strictEqual((yield* post(`${path}/resume`)).status, 409)
+    })
+  )
+
+  live("a staged replay pauses after each step of which every letter failed, but not after the last one", () =>
+    Effect.gen(function* () {
+      const { fail, get, mends, post } = yield* world
+      const ids = yield* Effect.forEach(["t0", "t1", "t2", "t3", "t4", "t5"], (task) => fail(task))
+      yield* post(`/dlq/messages/${ids[2]}/archive`, { reason: "a test order" })
+      mends.add("t3")
+      const plan = { steps: [1, 2, 2], stop_after: null }
+      const { body: job } = yield* post("/dlq/replays", { ids, plan })
+      const path = `/dlq/replays/${job.replay_id}`
+      const isPausedAt = (step: number) =>
+        eventually(get(path), ({ body }) => body.state === "paused" && body.steps[step - 1].verdict !== "not_begun")
+      const first = yield* isPausedAt(1)
+      assert.deepInclude(first.body.paused, { by: "failed_step", reason: "Every letter of step 1 failed" })
+      assert.deepStrictEqual(steps(first).slice(0, 2), ["1 failed_again 1 0 1 0", "2 not_begun 0 0 0 0"])
+      yield* post(`${path}/resume`)
+      const second = yield* isPausedAt(2)
+      const reason = "Every letter of step 2 that was not skipped failed"
+      assert.deepInclude(second.body.paused, { by: "failed_step", reason })
+      yield* post(`${path}/resume`)
+      // One letter of the third step is handled, and nothing follows the last one.
+      const over = yield* eventually(get(path), ({ body }) => body.state !== "running")
+      assert.strictEqual(over.body.state, "finished")
+      assert.deepStrictEqual(steps(over), [
+        "1 failed_again 1 0 1 0",
+        "2 failed_again 1 0 1 0",
+        "2 failed_again 2 1 1 0",
+        "1 failed_again 1 0 1 0"
+      ])
     })
   )
 

@@ -45,6 +45,8 @@ if job[5] then
   local step = 's' .. job[5] .. ':'
   redis.call('HINCRBY', key, step .. 'replayed', ARGV[5])
   redis.call('HINCRBY', key, step .. 'not_replayed', ARGV[6] + ARGV[7] + ARGV[8])
+  redis.call('HINCRBY', key, step .. 'failed', ARGV[7])
+  redis.call('HINCRBY', key, step .. 'unknown', ARGV[8])
   for _ = 1, tonumber(ARGV[7]) do countFailure(ARGV[1], 'not published', ARGV[9]) end
   if tonumber(ARGV[4]) >= tonumber(job[6]) then
     redis.call('HSET', key, step .. 'published_at', ARGV[9], step .. 'published_ms', ARGV[10])
@@ -76,9 +78,11 @@ return 'over'`,
     const problems = idsAndProblems.slice(reordered.length)
     call("HSET", key, "position", to, "updated_at", at)
     if (typeof step === "string") {
-      const [replayed = "", skipped, failed, unknown] = rest
+      const [replayed = "", skipped = "", failed = "", unknown = ""] = rest
       call("HINCRBY", key, `s${step}:replayed`, replayed)
       call("HINCRBY", key, `s${step}:not_replayed`, Number(skipped) + Number(failed) + Number(unknown))
+      call("HINCRBY", key, `s${step}:failed`, failed)
+      call("HINCRBY", key, `s${step}:unknown`, unknown)
       for (let n = 0; n < Number(failed); n++) countFailure(Index.of(call, keys), id, "not published", at)
       if (Number(to) >= Number(stepEnd)) call("HSET", key, `s${step}:published_at`, at, `s${step}:published_ms`, nowMs)
     }

@@ -101,6 +101,8 @@ const follow = {
 /** When the replay of a letter was that a settlement tells of; or another one. */
 const replayedAt = small(["2026-11-20T12:30:00+00:00", "2026-11-20T12:31:00+00:00"])
 
+const planOf = (stop_after: number | null) => ({ steps: [1, 1], rate: null, stop_after, wait_seconds: 20 })
+
 const action = fc.oneof(
   {
     weight: 4,
@@ -152,7 +154,7 @@ const action = fc.oneof(
     filter,
     key: small(["", "k1", "k2"]),
     force: fc.boolean(),
-    plan: small([undefined, { steps: [1, 1], rate: null, stop_after: 1, wait_seconds: 20 }])
+    plan: small([undefined, planOf(1), planOf(null)])
   }),
   fc.record({ _tag: fc.constant("Pause" as const), job: fc.nat(3), isPaused: fc.boolean() }),
   fc.record({

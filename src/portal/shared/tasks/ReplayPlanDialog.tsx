@@ -72,7 +72,7 @@ export const ReplayPlanDialog = ({ children, force = false, onClose, selection }
           "steps",
           "steps",
           "Steps",
-          "How many records each step replays. A step waits for the outcome of the one before."
+          "How many records each step replays. A step waits for the outcome of the one before. If all of that one failed, the replay pauses."
         )}
         <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="xs">
           {field("rate", "rate", "Rate", "Records a second; empty: no limit.")}

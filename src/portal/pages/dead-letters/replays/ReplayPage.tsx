@@ -15,6 +15,7 @@ import { durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { meaningOfJob, provedOf, selectionText } from "./jobWords.ts"
+import { PausedNote } from "./PausedNote.tsx"
 import { Problems } from "./Problems.tsx"
 import styles from "./Replay.module.css"
 import { ReplayActions } from "./ReplayActions.tsx"
@@ -66,18 +67,7 @@ const ReplayPage = () => {
           </>
         }
       />
-      {job?.paused !== undefined && (
-        <p className={styles.paused} role="status">
-          <StatusWord meaning="warning">paused</StatusWord>{" "}
-          {job.paused.by === "stop_after" ? (
-            "It has stopped itself: "
-          ) : (
-            <ForeignText>{job.paused.by ?? "Somebody"}: </ForeignText>
-          )}
-          <ForeignText>{job.paused.reason}</ForeignText>, <When at={job.paused.at} />. Nothing more is published until
-          it is resumed.
-        </p>
-      )}
+      {job?.paused !== undefined && <PausedNote {...job.paused} />}
       {job?.waiting != null && job.state === "running" && (
         <p className={styles.paused}>
           <StatusWord meaning="waiting">waiting</StatusWord> <ForeignText>{job.waiting}</ForeignText>
