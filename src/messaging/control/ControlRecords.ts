@@ -11,6 +11,10 @@ export const Pause = Schema.Struct({
 })
 export interface Pause extends Schema.Schema.Type<typeof Pause> {}
 
+/** The latest end of a pause of a queue. */
+export const Resumed = Schema.Struct({ queue: Schema.String, resumed_at: Schema.String })
+export interface Resumed extends Schema.Schema.Type<typeof Resumed> {}
+
 /**
  * A request to cancel a task. It applies to every message of the task until it expires or is withdrawn.
  *

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { Redis, type RedisError, type Reply } from "../../services/Redis.ts"
 import { answerCancel, cancelStateOf, requestCancel, withdrawCancel } from "./CancelScripts.ts"
-import { CancelRequest, type HandlerReport, Pause, QueueGroup, WorkerReport } from "./ControlRecords.ts"
+import { CancelRequest, type HandlerReport, Pause, QueueGroup, Resumed, WorkerReport } from "./ControlRecords.ts"
 import * as HandlerSchemas from "./HandlerSchemas.ts"
 
 /** A report is dropped this long after the last one. A worker reports once a second. */
@@ -17,6 +17,9 @@ const cancelTtlMs = 50 * 86_400_000
 const answeredTtlMs = 3_600_000
 /** The maximum number of requests, because every worker keeps the ids of all. */
 export const maxCancels = 50_000
+
+/** Whoever asks why nothing was done in the last minutes learns so long that the queue was paused. */
+const resumedTtlMs = 600_000
 
 const ratesTtlSeconds = 2 * 3_600
 const minuteMs = 60_000
@@ -38,11 +41,14 @@ export interface Answer {
   readonly worker: string
 }
 
-/** The messages of one minute. `ready` is `null` if the queue was not inspected in that minute. */
+/** The messages of one minute. `ready` and `passed` are `null` if the queue was not inspected in that minute. */
 export interface MinuteOfQueue {
   readonly minute: number
   readonly done: number
+  /** The messages that were ready at the latest inspection in the minute. */
   readonly ready: number | null
+  /** The messages that were ready or in work at this inspection, and those that were done in the minute until then. */
+  readonly passed: number | null
 }
 
 /** Pauses, requests to cancel, reports of workers and of their handlers, and numbers of queues, which workers and operators share. */
@@ -54,6 +60,8 @@ export class ControlStore extends Context.Service<
     readonly pause: (pause: Omit<Pause, "paused_at">) => Effect.Effect<Pause, RedisError>
     /** Returns the pause that has ended. `None` if the queue was not paused. */
     readonly resume: (queue: string) => Effect.Effect<Option.Option<Pause>, RedisError>
+    /** The queues whose pause has ended within the last 10 minutes. */
+    readonly resumed: Effect.Effect<ReadonlyArray<Resumed>, RedisError>
 
     /** Returns the open request of the task if there is one already. `full`: there are 50,000 requests. */
     readonly requestCancel: (input: CancelInput) => Effect.Effect<CancelRequest | "full", RedisError>
@@ -85,14 +93,21 @@ export class ControlStore extends Context.Service<
     /** Returns a JSON Schema by its SHA-256. */
     readonly payloadSchema: (name: string) => Effect.Effect<Option.Option<string>, RedisError>
     readonly addDone: (queue: string, count: number) => Effect.Effect<void, RedisError>
-    readonly sampleReady: (queue: string, ready: number) => Effect.Effect<void, RedisError>
+    /** Stores how many messages are ready and in work now. */
+    readonly sampleMessages: (
+      queue: string,
+      now: { readonly ready: number; readonly inWork: number }
+    ) => Effect.Effect<void, RedisError>
     readonly addDueTimes: (queue: string, dueMs: ReadonlyArray<number>) => Effect.Effect<void, RedisError>
     /** Returns the next due time of a retry of this queue, in milliseconds since 1970. */
     readonly nextDue: (queue: string) => Effect.Effect<Option.Option<number>, RedisError>
-    /** Returns the last 60 minutes in which anything was counted, oldest first. */
+    /** Returns the last 60 minutes in which anything was counted and the one before them, oldest first. */
     readonly lastHour: (queue: string) => Effect.Effect<ReadonlyArray<MinuteOfQueue>, RedisError>
   }
 >()("svc/messaging/ControlStore") {}
+
+/** What is counted of a queue by the minute. */
+type Counted = "done" | "ready" | "passed"
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
@@ -102,6 +117,7 @@ const readerOf = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
 }
 
 const readPause = readerOf(Pause)
+const readResumed = readerOf(Resumed)
 const readCancel = readerOf(CancelRequest)
 const readWorker = readerOf(WorkerReport)
 const readGroup = readerOf(QueueGroup)
@@ -115,8 +131,13 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
   const paused = key("paused")
   const reports = recordsOf(redis, { index: key("workers"), keyOf: (id) => key(`worker:${id}`), ttlMs: reportTtlMs })
   const groups = recordsOf(redis, { index: key("groups"), keyOf: (id) => key(`group:${id}`), ttlMs: groupTtlMs })
+  const resumed = recordsOf(redis, {
+    index: key("resumed"),
+    keyOf: (id) => key(`resumed:${id}`),
+    ttlMs: resumedTtlMs
+  })
   const dueKey = (queue: string) => key(`due:${queue}`)
-  const hourKey = (kind: "done" | "ready", queue: string, hour: number) => key(`${kind}:${queue}:${hour}`)
+  const hourKey = (kind: Counted, queue: string, hour: number) => key(`${kind}:${queue}:${hour}`)
 
   const decodeCancel = (reply: Reply) =>
     Option.flatMap(Option.fromNullishOr(reply), (text) => readCancel(cancelStateOf(String(text)).json))
@@ -130,16 +151,15 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
           Array.isArray(reply) ? reply.map(decodeCancel) : []
         )
 
-  const addInHour = (kind: "done" | "ready", queue: string, write: "HSET" | "HINCRBY", value: number) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const at = hourKey(kind, queue, Math.floor(now / hourMs))
-      return Effect.andThen(
-        redis.command(write, at, String(Math.floor(now / minuteMs)), value),
-        redis.command("EXPIRE", at, ratesTtlSeconds)
-      )
-    })
+  const addInHour = (kind: Counted, queue: string, write: "HSET" | "HINCRBY", value: number, now: number) => {
+    const at = hourKey(kind, queue, Math.floor(now / hourMs))
+    return Effect.andThen(
+      redis.command(write, at, String(Math.floor(now / minuteMs)), value),
+      redis.command("EXPIRE", at, ratesTtlSeconds)
+    )
+  }
 
-  const minutes = (kind: "done" | "ready", queue: string, now: number) => {
+  const minutes = (kind: Counted, queue: string, now: number) => {
     const hour = Math.floor(now / hourMs)
     return Effect.map(
       Effect.forEach([hour - 1, hour], (one) => redis.command("HGETALL", hourKey(kind, queue, one)), {
@@ -158,9 +178,15 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
     }),
     resume: Effect.fnUntraced(function* (queue) {
       const before = yield* redis.command("HGET", paused, queue)
+      // First, so that nobody sees the queue neither paused nor resumed.
+      if (before !== null) {
+        const end: Resumed = { queue, resumed_at: iso(yield* Clock.currentTimeMillis) }
+        yield* resumed.write(queue, JSON.stringify(end))
+      }
       yield* redis.command("HDEL", paused, queue)
       return Option.flatMap(Option.fromNullishOr(before), (text) => readPause(String(text)))
     }),
+    resumed: Effect.map(resumed.all, (texts) => texts.flatMap(listed(readResumed))),
 
     requestCancel: Effect.fnUntraced(function* ({ by, cancelId, reason, taskId }) {
       const now = yield* Clock.currentTimeMillis
@@ -221,8 +247,16 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
     announce: (group) => groups.write(group.queue, JSON.stringify(group)),
     groups: Effect.map(groups.all, (texts) => texts.flatMap(listed(readGroup))),
     ...HandlerSchemas.make(redis, key),
-    addDone: (queue, count) => Effect.asVoid(addInHour("done", queue, "HINCRBY", count)),
-    sampleReady: (queue, ready) => Effect.asVoid(addInHour("ready", queue, "HSET", ready)),
+    addDone: Effect.fnUntraced(function* (queue, count) {
+      yield* addInHour("done", queue, "HINCRBY", count, yield* Clock.currentTimeMillis)
+    }),
+    sampleMessages: Effect.fnUntraced(function* (queue, { inWork, ready }) {
+      const now = yield* Clock.currentTimeMillis
+      const doneKey = hourKey("done", queue, Math.floor(now / hourMs))
+      const done = Number((yield* redis.command("HGET", doneKey, String(Math.floor(now / minuteMs)))) ?? 0)
+      yield* addInHour("ready", queue, "HSET", ready, now)
+      yield* addInHour("passed", queue, "HSET", ready + inWork + done, now)
+    }),
     addDueTimes: Effect.fnUntraced(function* (queue, dueMs) {
       const seconds = [...new Set(dueMs.map((due) => Math.ceil(due / 1_000)))]
       if (seconds.length === 0) return
@@ -243,14 +277,20 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
     }),
     lastHour: Effect.fnUntraced(function* (queue) {
       const now = yield* Clock.currentTimeMillis
-      const [done, ready] = yield* Effect.all([minutes("done", queue, now), minutes("ready", queue, now)], {
-        concurrency: 2
-      })
-      const first = Math.floor(now / minuteMs) - 59
+      const [done, ready, passed] = yield* Effect.all(
+        [minutes("done", queue, now), minutes("ready", queue, now), minutes("passed", queue, now)],
+        { concurrency: 3 }
+      )
+      const first = Math.floor(now / minuteMs) - 60
       return [...new Set([...done.keys(), ...ready.keys()])]
         .filter((minute) => minute >= first)
         .toSorted((one, other) => one - other)
-        .map((minute) => ({ minute, done: done.get(minute) ?? 0, ready: ready.get(minute) ?? null }))
+        .map((minute) => ({
+          minute,
+          done: done.get(minute) ?? 0,
+          ready: ready.get(minute) ?? null,
+          passed: passed.get(minute) ?? null
+        }))
     })
   })
 })

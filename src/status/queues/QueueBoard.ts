@@ -1,5 +1,5 @@
 import { Clock, Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
-import type { Pause, QueueGroup, WorkerReport } from "../../messaging/control/ControlRecords.ts"
+import type { Pause, QueueGroup, Resumed, WorkerReport } from "../../messaging/control/ControlRecords.ts"
 import { ControlStore, type MinuteOfQueue } from "../../messaging/control/ControlStore.ts"
 import { Broker, type Connection } from "../../services/Broker.ts"
 import type { RedisError } from "../../services/Redis.ts"
@@ -121,11 +121,7 @@ const make = Effect.fnUntraced(function* ({
     if (!(yield* groups).some((group) => group.queue === queue)) return yield* new UnknownQueue({ queue })
   })
 
-  const viewOf = Effect.fnUntraced(function* (
-    group: QueueGroup,
-    pauses: ReadonlyArray<Pause>,
-    workers: ReadonlyArray<WorkerReport>
-  ) {
+  const viewOf = Effect.fnUntraced(function* (group: QueueGroup, { pauses, resumed, workers }: Known) {
     const { queue, retry_queues } = group
     const deadLetterQueue = group.dead_letter_queue ?? `${queue}${defaultDeadLetterSuffix}`
     const [own, dead, waiting, minutes, due, now] = yield* Effect.all(
@@ -148,28 +144,37 @@ const make = Effect.fnUntraced(function* ({
       minutes,
       nextDue: Option.getOrUndefined(due),
       pause: pauses.find((pause) => pause.queue === queue),
-      consumers: workers.flatMap(({ consumers }) => consumers.filter((consumer) => consumer.queue === queue)),
+      resumed: resumed.find((one) => one.queue === queue),
+      consumers: consumersOf(queue, workers),
       now
     })
   })
 
   const views = Effect.gen(function* () {
+    // Ended pauses are read last, so that a pause that ends meanwhile is found once at least.
     const [pauses, workers] = yield* Effect.all([store.pauses, store.workers], { concurrency: "unbounded" })
-    return yield* Effect.forEach(yield* groupsWith(pauses), (group) => viewOf(group, pauses, workers), {
+    const known: Known = { pauses, workers, resumed: yield* store.resumed }
+    return yield* Effect.forEach(yield* groupsWith(pauses), (group) => viewOf(group, known), {
       concurrency: inspectConcurrency
     })
   }).pipe(Effect.withSpan("QueueBoard.queues"))
 
-  const sample = Effect.flatMap(groups, (known) =>
-    Effect.forEach(
-      known,
+  const sample = Effect.gen(function* () {
+    const workers = yield* store.workers
+    yield* Effect.forEach(
+      yield* groups,
       ({ queue }) =>
         Effect.flatMap(countOf(queue), (count) =>
-          count === undefined ? Effect.void : store.sampleReady(queue, count.messages)
+          count === undefined
+            ? Effect.void
+            : store.sampleMessages(queue, {
+                ready: count.messages,
+                inWork: inWorkOf(consumersOf(queue, workers))
+              })
         ),
       { concurrency: inspectConcurrency, discard: true }
     )
-  )
+  })
   yield* Effect.forkScoped(Effect.repeat(Effect.ignore(sample), Schedule.spaced(sampleEvery)))
 
   return QueueBoard.of({
@@ -211,6 +216,20 @@ const brokerState = (connection: Connection): BrokerState => {
 
 const unannounced = (queue: string): QueueGroup => ({ queue, retry_queues: [], dead_letter_queue: null })
 
+type Consumers = WorkerReport["consumers"]
+
+const consumersOf = (queue: string, workers: ReadonlyArray<WorkerReport>): Consumers =>
+  workers.flatMap(({ consumers }) => consumers.filter((consumer) => consumer.queue === queue))
+
+const inWorkOf = (consumers: Consumers): number => consumers.reduce((sum, { in_work }) => sum + in_work, 0)
+
+/** What is known of all queues. */
+interface Known {
+  readonly pauses: ReadonlyArray<Pause>
+  readonly resumed: ReadonlyArray<Resumed>
+  readonly workers: ReadonlyArray<WorkerReport>
+}
+
 interface Evidence {
   readonly queue: string
   readonly deadLetterQueue: string
@@ -220,7 +239,8 @@ interface Evidence {
   readonly minutes: ReadonlyArray<MinuteOfQueue>
   readonly nextDue: number | undefined
   readonly pause: Pause | undefined
-  readonly consumers: WorkerReport["consumers"]
+  readonly resumed: Resumed | undefined
+  readonly consumers: Consumers
   readonly now: number
 }
 
@@ -234,22 +254,37 @@ const describe = ({
   own,
   pause,
   queue,
+  resumed,
   waiting
 }: Evidence): QueueView => {
-  const rates = QueueState.ratesOf(minutes)
+  const inWork = inWorkOf(consumers)
   const minute = Math.floor(now / 60_000)
+  const counted = own === undefined ? minutes : withNow(minutes, { minute, ready: own.messages, inWork })
+  const rates = QueueState.ratesOf(counted).filter((one) => one.minute > minute - 60)
   const waitingCount = waiting.reduce<number | null>(
     (sum, count) => (sum === null || count === undefined ? null : sum + count.messages),
     0
   )
-  const numbers = own && { ready: own.messages, consumers: own.consumers, isPaused: pause !== undefined, rates, minute }
+  const numbers = own && {
+    ready: own.messages,
+    consumers: own.consumers,
+    isPaused: pause !== undefined,
+    resumedForMs: resumed && now - Date.parse(resumed.resumed_at),
+    reported: {
+      consumers: consumers.length,
+      places: consumers.reduce((sum, { concurrency }) => sum + concurrency, 0),
+      inWork
+    },
+    rates,
+    minute
+  }
   const withoutBroker: QueueState.QueueState = pause === undefined ? "unknown" : "paused"
   return {
     queue,
     state: numbers === undefined ? withoutBroker : QueueState.stateOf(numbers),
     ready: own?.messages ?? null,
     consumers: own?.consumers ?? null,
-    in_work: consumers.reduce((sum, { in_work }) => sum + in_work, 0),
+    in_work: inWork,
     waiting_for_retry: waitingCount,
     next_retry_at: nextDue === undefined || waitingCount === 0 ? null : new Date(nextDue).toISOString(),
     dead: dead?.messages ?? null,
@@ -264,4 +299,14 @@ const describe = ({
     reporting_consumers: consumers.length,
     stopped_consumers: consumers.filter(({ paused }) => paused).length
   }
+}
+
+/** The numbers of this moment are newer than the latest inspection, so that a minute has as many arrivals as it shows. */
+const withNow = (
+  minutes: ReadonlyArray<MinuteOfQueue>,
+  { inWork, minute, ready }: { readonly minute: number; readonly ready: number; readonly inWork: number }
+): ReadonlyArray<MinuteOfQueue> => {
+  const done = minutes.find((one) => one.minute === minute)?.done ?? 0
+  const now = { minute, done, ready, passed: ready + inWork + done }
+  return [...minutes.filter((one) => one.minute < minute), now]
 }

@@ -1,7 +1,7 @@
 import type { MinuteOfQueue } from "../../messaging/control/ControlStore.ts"
 
-/** `unknown`: the broker does not respond. */
-export type QueueState = "well" | "growing" | "stalled" | "no consumer" | "paused" | "unknown"
+/** `unknown`: the broker does not respond. `resuming`: the pause has just ended, and no consumer has begun again yet. */
+export type QueueState = "well" | "growing" | "stalled" | "no consumer" | "paused" | "resuming" | "unknown"
 
 /** The messages that came and went within one minute. `null` where the queue was not inspected. */
 export interface MinuteRates {
@@ -21,52 +21,78 @@ export interface QueueNumbers {
   readonly ready: number
   readonly consumers: number
   readonly isPaused: boolean
+  /** The time since the end of the latest pause. `undefined` if that was long ago. */
+  readonly resumedForMs: number | undefined
+  /** What the consumers report that report themselves. `places`: how many messages they may have in work together. */
+  readonly reported: { readonly consumers: number; readonly places: number; readonly inWork: number }
   /** The rates of the last hour, oldest first. */
   readonly rates: ReadonlyArray<MinuteRates>
   /** The current minute, counted from 1970. */
   readonly minute: number
 }
 
-/** AMQP counts no arrivals. They follow from the handled messages and from the change of the number of ready ones. */
+/**
+ * AMQP counts no arrivals. They follow from the messages that were done, and from the change of the number of messages
+ * that are ready or in work. A message that a consumer has just taken may be in neither number for a second, so that it is
+ * compared with the two inspections before.
+ */
 export const ratesOf = (minutes: ReadonlyArray<MinuteOfQueue>): ReadonlyArray<MinuteRates> => {
-  let readyBefore: number | undefined
-  let outSince = 0
-  return minutes.map(({ done, minute, ready }) => {
-    outSince += done
-    const arrived = ready === null || readyBefore === undefined ? null : Math.max(0, ready - readyBefore + outSince)
-    if (ready !== null) {
-      readyBefore = ready
-      outSince = 0
-    }
+  let doneBefore = 0
+  let inspected: ReadonlyArray<number> = []
+  return minutes.map(({ done, minute, passed, ready }) => {
+    const present = passed ?? (ready === null ? null : ready + done)
+    const arrived =
+      present === null || inspected.length === 0 ? null : Math.max(0, doneBefore + present - Math.max(...inspected))
+    if (present !== null) inspected = [...inspected.slice(-1), doneBefore + present]
+    doneBefore += done
     return { minute, in: arrived, out: done, ready }
   })
 }
 
 /**
- * Returns how many messages came within all these minutes. Before the first inspection the number of ready messages is
- * not known, but whatever was handled until then had come.
+ * Returns how many messages came within all these minutes. Until the second inspection the arrivals are not known, but
+ * whatever was handled until then had come.
  */
 export const arrivedIn = (rates: ReadonlyArray<MinuteRates>): number => {
-  const inspected = rates.findIndex(({ ready }) => ready !== null)
-  const before = rates.slice(0, inspected === -1 ? rates.length : inspected + 1).reduce((sum, { out }) => sum + out, 0)
+  const known = rates.findIndex((one) => one.in !== null)
+  const before = rates.slice(0, known === -1 ? rates.length : known).reduce((sum, { out }) => sum + out, 0)
   return rates.reduce((sum, one) => sum + (one.in ?? 0), before)
 }
 
 const growingWithinMinutes = 10
 const leastGrowth = 10
 const stalledAfterMinutes = 5
+/** Consumers begin again within 2 seconds, and the board learns so a moment later. */
+const resumingMs = 10_000
 
-export const stateOf = ({ consumers, isPaused, minute, rates, ready }: QueueNumbers): QueueState => {
+export const stateOf = (numbers: QueueNumbers): QueueState => {
+  const { consumers, isPaused, minute, rates, ready, reported, resumedForMs = Number.POSITIVE_INFINITY } = numbers
   if (isPaused) return "paused"
-  if (consumers === 0) return "no consumer"
+  if (consumers === 0) return resumedForMs < resumingMs && reported.consumers > 0 ? "resuming" : "no consumer"
   if (ready === 0) return "well"
   const recent = rates.filter((one) => one.minute > minute - stalledAfterMinutes)
-  const observedLongEnough = rates.some((one) => one.minute <= minute - stalledAfterMinutes && one.ready !== null)
+  const observedLongEnough =
+    resumedForMs > stalledAfterMinutes * 60_000 &&
+    rates.some((one) => one.minute <= minute - stalledAfterMinutes && one.ready !== null)
   const hasWaitedLong = recent.every((one) => one.ready === null || one.ready > 0)
   if (observedLongEnough && hasWaitedLong && recent.every(({ out }) => out === 0)) return "stalled"
-  const before = rates.find((one) => one.ready !== null && one.minute >= minute - growingWithinMinutes)?.ready
-  if (before === null || before === undefined) return "well"
-  return ready - before >= Math.max(leastGrowth, before * 0.1) ? "growing" : "well"
+  return isGrowing(numbers) ? "growing" : "well"
+}
+
+/**
+ * Workers with free places may soon take what waits, so that a short line means nothing. Where all places are taken, a
+ * line that has become longer by one more message for each place grows, however long it was ten minutes ago.
+ */
+const isGrowing = ({ consumers, minute, rates, ready, reported }: QueueNumbers): boolean => {
+  const { inWork, places } = reported
+  const inspected = rates
+    .filter((one) => one.minute >= minute - growingWithinMinutes)
+    .flatMap((one) => (one.ready === null ? [] : [{ minute: one.minute, ready: one.ready }]))
+  const [first] = inspected
+  if (first !== undefined && ready - first.ready >= Math.max(leastGrowth, first.ready * 0.1)) return true
+  const isFull = reported.consumers >= consumers && places > 0 && inWork >= places
+  const shortest = Math.min(...inspected.filter((one) => one.minute < minute).map((one) => one.ready))
+  return isFull && ready - shortest >= Math.min(leastGrowth, places)
 }
 
 /**

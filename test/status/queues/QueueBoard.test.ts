@@ -10,25 +10,44 @@ import * as QueueBoard from "../../../src/status/queues/QueueBoard.ts"
 import * as QueueState from "../../../src/status/queues/QueueState.ts"
 import * as TopologyMap from "../../../src/status/queues/TopologyMap.ts"
 
-/** A broker with empty queues. While `isFrozen`, it does not respond. */
-const broker = (isFrozen: () => boolean, connection: Connection) =>
+const empty = { messages: 0, consumers: 1 }
+
+/** A broker whose queues are all the same. While `isFrozen`, it does not respond. */
+const broker = (isFrozen: () => boolean, connection: Connection, count = () => empty) =>
   Layer.effect(
     Broker,
     Effect.map(Broker, (real) =>
       Broker.of({
         ...real,
         connection: Stream.make(connection),
-        inspect: () =>
-          Effect.suspend(() => (isFrozen() ? Effect.never : Effect.succeed(Option.some({ messages: 0, consumers: 1 }))))
+        inspect: () => Effect.suspend(() => (isFrozen() ? Effect.never : Effect.succeed(Option.some(count()))))
       })
     )
   ).pipe(Layer.provide(BrokerMemory.layerConnection()), Layer.provide(BrokerMemory.layerServer()))
 
-const board = (isFrozen: () => boolean = () => false, connection: Connection = { _tag: "Connected" }) =>
+const board = (
+  isFrozen: () => boolean = () => false,
+  connection: Connection = { _tag: "Connected" },
+  count: () => typeof empty = () => empty
+) =>
   QueueBoard.layer({ queues: ["named"] }).pipe(
     Layer.provideMerge(ControlStore.layer()),
     Layer.provide(RedisMemory.layer()),
-    Layer.provide(broker(isFrozen, connection))
+    Layer.provide(broker(isFrozen, connection, count))
+  )
+
+/** A worker that reports one consumer of the queue, with two places. */
+const report = (in_work: number) =>
+  Effect.flatMap(ControlStore.ControlStore, (store) =>
+    store.report({
+      worker: "w1",
+      host: "h",
+      pid: 1,
+      version: "1",
+      started_at: "1970-01-01T00:00:00.000Z",
+      seen_at: "1970-01-01T00:00:00.000Z",
+      consumers: [{ name: "named", queue: "named", concurrency: 2, in_work, paused: false, running: [] }]
+    })
   )
 
 const sharded = new RoutedTasksSharedStatusShardedAggregationTopology({
@@ -79,6 +98,79 @@ describe("the board of queues", () => {
     )
   })
 
+  it.effect("calls a queue resuming until its consumer begins again, and not stalled because it was paused", () => {
+    let count = { messages: 3, consumers: 0 }
+    return Effect.gen(function* () {
+      const { pause, resume } = yield* QueueBoard.QueueBoard
+      yield* pause("named", { reason: "maintenance", by: null })
+      yield* TestClock.adjust("7 minutes")
+      yield* report(0)
+      yield* resume("named")
+      assert.deepStrictEqual(yield* states, ["named: resuming"])
+      count = { messages: 3, consumers: 1 }
+      assert.deepStrictEqual(yield* states, ["named: well"])
+      count = { messages: 3, consumers: 0 }
+      yield* TestClock.adjust("5 seconds")
+      yield* report(0)
+      assert.deepStrictEqual(yield* states, ["named: no consumer"])
+      yield* pause("named", { reason: "maintenance", by: null })
+      yield* (yield* ControlStore.ControlStore).forget("w1")
+      yield* resume("named")
+      assert.deepStrictEqual(yield* states, ["named: no consumer"])
+      count = { messages: 3, consumers: 1 }
+      yield* TestClock.adjust("5 minutes")
+      assert.deepStrictEqual(yield* states, ["named: stalled"])
+    }).pipe(Effect.provide(board(undefined, undefined, () => count)))
+  })
+
+  it.effect("calls a queue growing while all places of its workers are taken and its line becomes longer", () => {
+    let count = { messages: 40, consumers: 1 }
+    return Effect.gen(function* () {
+      yield* TestClock.adjust("1 minute")
+      count = { messages: 5, consumers: 1 }
+      yield* TestClock.adjust("1 minute")
+      yield* report(2)
+      assert.deepStrictEqual(yield* states, ["named: well"])
+      count = { messages: 7, consumers: 1 }
+      yield* report(1)
+      assert.deepStrictEqual(yield* states, ["named: well"])
+      yield* report(2)
+      assert.deepStrictEqual(yield* states, ["named: growing"])
+      // A consumer that does not report itself may have places.
+      count = { messages: 7, consumers: 2 }
+      assert.deepStrictEqual(yield* states, ["named: well"])
+    }).pipe(Effect.provide(board(undefined, undefined, () => count)))
+  })
+
+  it.effect("counts each message that came once, whether it is ready, in work or done", () => {
+    let count = { messages: 0, consumers: 1 }
+    const lastHour = Effect.gen(function* () {
+      const { queues } = yield* QueueBoard.QueueBoard
+      yield* TestClock.adjust("1 second")
+      const [view] = yield* queues
+      return [view?.last_hour.in, view?.last_hour.out]
+    })
+    return Effect.gen(function* () {
+      const { addDone } = yield* ControlStore.ControlStore
+      yield* TestClock.adjust("1 minute")
+      count = { messages: 20, consumers: 1 }
+      yield* report(0)
+      assert.deepStrictEqual(yield* lastHour, [20, 0])
+      yield* TestClock.adjust("1 minute")
+      // The consumer has taken two, of which nothing is done yet.
+      count = { messages: 18, consumers: 1 }
+      yield* report(2)
+      assert.deepStrictEqual(yield* lastHour, [20, 0])
+      yield* TestClock.adjust("44 seconds")
+      // They are done after the latest inspection of their minute.
+      yield* addDone("named", 20)
+      count = { messages: 0, consumers: 1 }
+      yield* report(0)
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* lastHour, [20, 20])
+    }).pipe(Effect.provide(board(undefined, undefined, () => count)))
+  })
+
   it.effect("forgets a queue a week after its last worker, unless it is paused", () =>
     Effect.gen(function* () {
       const { pause, resume } = yield* QueueBoard.QueueBoard
@@ -99,9 +191,9 @@ describe("the board of queues", () => {
 describe("the sums of an hour", () => {
   it("count what had come before the first inspection, so that an empty queue has no more out than in", () => {
     const rates = QueueState.ratesOf([
-      { minute: 1, done: 3, ready: null },
-      { minute: 2, done: 4, ready: 0 },
-      { minute: 3, done: 1, ready: 2 }
+      { minute: 1, done: 3, ready: null, passed: null },
+      { minute: 2, done: 4, ready: 0, passed: null },
+      { minute: 3, done: 1, ready: 2, passed: null }
     ])
     assert.deepStrictEqual(
       rates.map((one) => one.in),

@@ -7,6 +7,8 @@ const height = 26
 const minutes = 60
 const minuteMs = 60_000
 
+const meaning = "In: what came within the 60 minutes. Out: what was done in them, also of what had come before."
+
 /** What came into a queue (line) and what was done (area) in each minute of the last hour. */
 export const Flow = ({ view: { last_hour, queue } }: { readonly view: QueueView }) => {
   const inOf = series(last_hour.minutes.map(({ at, in: count }) => [at, count ?? 0]))
@@ -18,7 +20,7 @@ export const Flow = ({ view: { last_hour, queue } }: { readonly view: QueueView 
         `${((place / (minutes - 1)) * width).toFixed(1)},${(height - 2 - (value / most) * (height - 4)).toFixed(1)}`
     )
   return (
-    <span className={styles.flow}>
+    <span className={styles.flow} title={meaning}>
       <svg
         viewBox={`0 0 ${width} ${height}`}
         width={width}

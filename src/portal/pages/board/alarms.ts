@@ -95,6 +95,7 @@ const queueAlarm = (view: QueueView): ReadonlyArray<Alarm> => {
       ]
     case "unknown":
       return [{ ...about, meaning: "warning", sentence: "The broker does not tell its numbers." }]
+    case "resuming":
     case "well":
       return []
   }

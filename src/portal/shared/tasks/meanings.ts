@@ -38,6 +38,7 @@ export const meaningOfQueue: Readonly<Record<QueueState, Meaning>> = {
   stalled: "bad",
   "no consumer": "bad",
   paused: "idle",
+  resuming: "working",
   unknown: "warning"
 }
 
