@@ -71,6 +71,58 @@ describePortal(
       await page.getByText(/1 of 1 letter could not be taken back\..* is not archived/).waitFor()
     })
 
+    it("take selected letters of the archive back together, and see what became of each", async () => {
+      await allAreDead(portal)
+      const letters = (await lettersOf(portal))
+        .filter(({ state, task_id }) => state === "dead_lettered" && /^refused-[0-4]$/.test(task_id))
+        .slice(0, 3)
+      const post = (path: string, body: unknown) =>
+        fetch(`${portal.gateway.control}/admin-ui/tasks/dlq/messages/${path}`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${portal.adminToken}`, "content-type": "application/json" },
+          body: JSON.stringify(body)
+        })
+      const ids = letters.map(({ dlq_id }) => dlq_id)
+      assert.strictEqual((await post("archive", { ids, reason: "test orders" })).status, 200)
+      const { answer, axe, page } = await portal.open("/dead-letters?tab=archive")
+      const rows = page.getByRole("table", { name: "Archived dead letters" }).locator("tbody tr")
+      const bar = page.getByRole("toolbar", { name: "Selected letters" })
+      for (const { task_id } of letters) await rows.filter({ hasText: task_id }).getByRole("checkbox").click()
+      // The server stops after the first one, and refuses the second one.
+      const [first, second, third] = letters
+      const back = await answer("/tasks/dlq/messages/unarchive", {
+        body: {
+          changed: 1,
+          ids: [first?.dlq_id],
+          refused: [{ dlq_id: second?.dlq_id, detail: "It is not archived." }],
+          problem: "Redis is away."
+        }
+      })
+      await bar.getByText("3 selected").waitFor()
+      await bar.getByRole("button", { name: "Take them back" }).click()
+      const dialog = page.getByRole("dialog", { name: "Not all letters were taken back" })
+      const resultOf = (letter: typeof first) =>
+        dialog
+          .getByRole("listitem")
+          .filter({ hasText: letter?.task_id ?? "" })
+          .innerText()
+      await dialog.getByText("1 of 3 were taken back.").waitFor()
+      assert.match(await resultOf(first), /taken back/)
+      assert.match(await resultOf(second), /refused.*It is not archived\./s)
+      assert.match(await resultOf(third), /not reached.*Redis is away\./s)
+      assert.deepStrictEqual(await axe(), [])
+      await page.keyboard.press("Escape")
+      await back()
+      await bar.getByText("2 selected").waitFor()
+      await rows
+        .filter({ hasText: first?.task_id ?? "" })
+        .getByRole("checkbox")
+        .click()
+      await bar.getByRole("button", { name: "Take them back" }).click()
+      await page.getByText("3 letters have the state again that they had.").waitFor()
+      await page.getByText("Nothing is archived.").waitFor()
+    })
+
     it("archive all letters of a group, and take them back", async () => {
       await allAreDead(portal)
       const open = async () => (await lettersOf(portal)).filter(({ state }) => state === "dead_lettered").length

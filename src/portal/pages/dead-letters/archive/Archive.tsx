@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core"
 import { Link, useNavigate } from "@tanstack/react-router"
+import { useState } from "react"
 import { useTasksList, useTasksWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { DeadLetterSummary, LetterPage } from "../../../api/TaskTypes.ts"
@@ -10,6 +11,7 @@ import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
 import { When } from "../../../shared/words/When.tsx"
+import { ArchiveBulk } from "./ArchiveBulk.tsx"
 
 const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
 
@@ -35,10 +37,14 @@ const columns: ReadonlyArray<Column<DeadLetterSummary>> = [
   { id: "back", header: "Actions", main: true, cell: ({ dlq_id }) => <TakeBack dlqId={dlq_id} /> }
 ]
 
+const nothing: ReadonlySet<string> = new Set()
+
 /** What was archived, and until when it can be taken back. */
 export const Archive = () => {
   const list = useTasksList<LetterPage, DeadLetterSummary>("/dlq/messages", { state: "archived", limit: 100 }, rowsOf)
   const navigate = useNavigate()
+  const mayOperate = useAllowed("tasks:operate")
+  const [selected, setSelected] = useState(nothing)
   return (
     <Panel query={list.query} height={240} flush>
       <DataTable
@@ -49,6 +55,13 @@ export const Archive = () => {
         rowId={({ dlq_id }) => dlq_id}
         onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
         list={list}
+        {...(mayOperate && {
+          selected,
+          onSelect: setSelected,
+          toolbar: (
+            <ArchiveBulk letters={list.rows.filter(({ dlq_id }) => selected.has(dlq_id))} onSelect={setSelected} />
+          )
+        })}
         empty={<Empty>Nothing is archived.</Empty>}
       />
     </Panel>
