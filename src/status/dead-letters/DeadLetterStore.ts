@@ -53,6 +53,8 @@ export interface DeadLetterGroup {
   /** The release of the program whose worker failed first, and last. `null` if it is not known. */
   readonly first_version: string | null
   readonly last_version: string | null
+  /** The exception message of the newest record, at most 300 characters of it. `null` if it was not stored. */
+  readonly exception_message: string | null
   /** The first line of the stack of the newest record, which names where the exception was thrown. `null` if its stack was not stored. */
   readonly stack_line: string | null
   /** The number of records by the hour in which they were dead-lettered, oldest first. The last hour is the current one. */

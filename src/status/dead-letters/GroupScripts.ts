@@ -13,6 +13,8 @@ export interface FoundGroup {
   /** The newest record. */
   readonly newestId: string
   readonly stackLine: string | null
+  /** The JSON of the newest record without its content. `null` if the record is gone. */
+  readonly newestSummary: string | null
   /** The number of records in each bucket. */
   readonly trend: ReadonlyArray<number>
   readonly history: Readonly<Record<string, string>>
@@ -33,7 +35,8 @@ for i = 1, #found, 2 do
   local newest = last(of)
   answer[#answer + 1] = { found[i], found[i + 1], redis.call('ZCARD', of),
     timeOf(last(times), newest), timeOf(first(times), first(of)),
-    newest, redis.call('HGET', recordKey(newest), 'stack_line'), trend, redis.call('HGETALL', historyKey(found[i])) }
+    newest, redis.call('HMGET', recordKey(newest), 'stack_line', 'summary'), trend,
+    redis.call('HGETALL', historyKey(found[i])) }
 end
 return answer`,
   step: (call, keys, [above = "", limit = "", ...bounds]) => {
@@ -53,7 +56,7 @@ return answer`,
           Index.newestTime(index, "group", group),
           Index.oldestTime(index, "group", group),
           newest,
-          call("HGET", Index.recordKey(index, newest), "stack_line"),
+          call("HMGET", Index.recordKey(index, newest), "stack_line", "summary"),
           Arr.zip(bounds, bounds.slice(1)).map(([from, to]) =>
             call("ZLEXCOUNT", Index.timesKey(index, "group", group), `[${from}`, `(${to}`)
           ),
@@ -69,7 +72,8 @@ return answer`,
 }
 
 const groupOf = (values: ReadonlyArray<Reply>): FoundGroup => {
-  const [group, seq, count, newestAt, oldestAt, newestId, stackLine, trend = null, history = null] = values
+  const [group, seq, count, newestAt, oldestAt, newestId, newest = null, trend = null, history = null] = values
+  const [stackLine, summary] = Index.items(newest)
   return {
     group: String(group),
     seq: String(seq),
@@ -78,6 +82,7 @@ const groupOf = (values: ReadonlyArray<Reply>): FoundGroup => {
     oldestAt: String(oldestAt),
     newestId: String(newestId),
     stackLine: typeof stackLine === "string" ? stackLine : null,
+    newestSummary: typeof summary === "string" ? summary : null,
     trend: Index.items(trend).map(Number),
     history: Object.fromEntries(Arr.chunksOf(Index.texts(history), 2).map(([name = "", value = ""]) => [name, value]))
   }

@@ -42,6 +42,7 @@ export const describe = (
       last_seen_at: later(group.history["last"], group.newestAt),
       first_version: group.history["first_version"] || null,
       last_version: group.history["last_version"] || null,
+      exception_message: group.newestSummary === null ? null : Stored.shortMessageOf(group.newestSummary),
       stack_line,
       trend: { ...trend, counts: group.trend },
       replays: replaysOf(group.history)

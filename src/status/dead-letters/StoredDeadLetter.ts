@@ -48,12 +48,19 @@ export const originOf = (headers: DeadLetterRecord["headers"]): ReplayOrigin.Rep
 export const stackLineOf = (stack: string | null | undefined): string | undefined => {
   const lines = (stack ?? "").slice(0, maxStackLooked).split("\n", maxStackLines)
   const line = (lines.find((line) => /^\s{0,16}at /.test(line)) ?? lines[0] ?? "").trim()
-  return line === "" ? undefined : line.slice(0, maxStackLine).toWellFormed()
+  return line === "" ? undefined : line.slice(0, maxShown).toWellFormed()
+}
+
+/** Returns the beginning of the exception message of a stored summary. */
+export const shortMessageOf = (summary: string): string | null => {
+  const { exception_message: message } = Schema.decodeSync(SummaryJson)(summary)
+  return message ? message.slice(0, maxShown).toWellFormed() : null
 }
 
 const maxStackLooked = 4_096
 const maxStackLines = 20
-const maxStackLine = 300
+/** The maximum length of a text in the row of a group. */
+const maxShown = 300
 
 export const summaryOf = (values: ReadonlyArray<Reply>): DeadLetterSummary => {
   const [summary, storedState, count, replayedAt, target, unknownAt, unknownBy, , ...repairs] = values

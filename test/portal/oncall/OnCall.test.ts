@@ -128,6 +128,7 @@ describePortal(
       const open = async () => (await lettersOf(portal)).filter(({ state }) => state === "dead_lettered").length
       const before = await open()
       const { page } = await portal.open("/dead-letters")
+      await page.getByRole("row").filter({ hasText: "550 no mailbox" }).waitFor()
       await page.getByRole("link", { name: "PermanentFailure" }).click()
       await page.getByText("new with version 2.3.0").waitFor()
       await page.getByRole("button", { name: "Archive all" }).click()

@@ -16,6 +16,10 @@ import { replaysSentence } from "./replaysSentence.ts"
 
 const rowsOf = ({ groups }: GroupPage): ReadonlyArray<DeadLetterGroup> => groups
 
+/** What the newest letter of the group says of its failure. */
+const saidOf = ({ exception_message, reason, stack_line }: DeadLetterGroup): string =>
+  exception_message ?? stack_line ?? reason
+
 const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
   {
     id: "cause",
@@ -25,9 +29,9 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
         <Link to="/dead-letters/group" search={groupSearch(group)}>
           <ForeignText>{group.exception_type ?? group.reason}</ForeignText>
         </Link>
-        <span className={styles.stack} title={group.stack_line ?? undefined}>
-          <ForeignText>{group.stack_line ?? group.reason}</ForeignText>
-        </span>
+        <ForeignText className={styles.message} title={saidOf(group)}>
+          {saidOf(group)}
+        </ForeignText>
       </span>
     )
   },
@@ -41,6 +45,12 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
         <ForeignText>{reason}</ForeignText>
       </code>
     )
+  },
+  {
+    id: "place",
+    header: "Thrown at",
+    hidden: true,
+    cell: ({ stack_line }) => <ForeignText>{stack_line ?? "–"}</ForeignText>
   },
   {
     id: "trend",
