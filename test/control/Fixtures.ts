@@ -22,17 +22,19 @@ export const limitedKey = Effect.map(
 export const raise = { rpm_limit: 9, until: new Date(Date.now() + 86_400_000).toISOString(), reason: "a demo" }
 
 /** The id of an open request of a key that has a limit. */
-export const raiseRequest = Effect.flatMap(
-  ok("POST", `${admin}/keys`, { body: { owner_type: "individual", policy: { rpm_limit: 5 } } }),
-  (created) =>
+const requestOf = (policy: object, asked: object) =>
+  Effect.flatMap(ok("POST", `${admin}/keys`, { body: { owner_type: "individual", policy } }), (created) =>
     Effect.map(
       ok("POST", "/admin-ui/v1/me/raise-requests", {
         authorization: `Bearer ${at(created, "raw_key")}`,
-        body: { reason: "a demo" }
+        body: { reason: "a demo", ...asked }
       }),
       (asked) => idOf(asked)
     )
-)
+  )
+
+export const raiseRequest = requestOf({ rpm_limit: 5 }, {})
+export const modelRequest = requestOf({ allowed_models: ["small"] }, { model: "large" })
 
 export const token = Effect.suspend(() =>
   Effect.map(

@@ -35,6 +35,7 @@ export const auditActions = {
     "limits:end_raise",
     "limits:request_raise",
     "limits:grant_raise",
+    "limits:grant_model",
     "limits:refuse_raise",
     "limits:reset"
   ],

@@ -8,6 +8,7 @@ import { Count, computedRows } from "../store/Rows.ts"
 const configuring: ReadonlyArray<string> = [
   "keys:create",
   "keys:update",
+  "limits:grant_model",
   "keys:disable",
   "keys:enable",
   "keys:revoke",

@@ -22,6 +22,7 @@ export const layer = HttpApiBuilder.group(
       reset: ({ payload }) => resets.reset(payload),
       raiseRequests: ({ query }) => Effect.map(requests.list(query), toPageResponse),
       grantRequest: ({ params, payload }) => requests.grant(params.id, payload),
+      grantModel: ({ params, payload }) => requests.grantModel(params.id, payload),
       refuseRequest: ({ params, payload }) => requests.refuse(params.id, payload.answer),
       state: ({ query }) =>
         Effect.map(states.read(query), ({ next, page }) =>

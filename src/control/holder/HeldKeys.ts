@@ -179,7 +179,8 @@ const make = Effect.gen(function* () {
       rows: page.rows.map((event) => {
         const { amounts, check = null } = denialOf.get(event.id) ?? {}
         const refusal = sentenceOf({ statusCode: event.status_code, errorCode: event.error_code, check, amounts })
-        return { ...event, refusal, meter: ownLimitOf(check) }
+        const refused_model = check === "model" ? event.model : null
+        return { ...event, refusal, meter: ownLimitOf(check), refused_model }
       }),
       next_cursor: page.next_cursor
     }

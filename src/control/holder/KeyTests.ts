@@ -43,7 +43,10 @@ const make = Effect.gen(function* () {
     const { limits, result } = yield* simulator.decide({ key_id: keyId, path, body })
     const { allowed: isAllowed, check, error_code, limits_checked } = result.final_decision
     if (limits?._tag === "Full") return usedUp(limits, error_code ?? "policy_denied")
-    if (!isAllowed) return refused({ check, errorCode: error_code ?? "policy_denied" })
+    if (!isAllowed) {
+      const refused_model = check === "model" ? test.model : null
+      return { ...refused({ check, errorCode: error_code ?? "policy_denied" }), refused_model }
+    }
     return limits_checked ? allowed(result.guardrail_plan) : yield* noCounters
   })
 
@@ -82,6 +85,7 @@ const allowed = (guardrails: ReadonlyArray<string>): KeyTestResult => ({
   sentence: "The gateway would let a short request like that of the example through.",
   what_to_do: "Run it. It appears here once it has ended.",
   meter: null,
+  refused_model: null,
   resets_at: null,
   guardrails,
   sent: null,

@@ -231,6 +231,13 @@ const scenarios = {
     })),
     { path: `${admin}/limits/raise-requests/${nobody}/grant`, body: Fixtures.raise }
   ),
+  "limits.grantModel": scenario(
+    "limits:grant_model",
+    "key",
+    "Key",
+    Effect.map(Fixtures.modelRequest, (id) => ({ path: `${admin}/limits/raise-requests/${id}/grant-model`, body: {} })),
+    { path: `${admin}/limits/raise-requests/${nobody}/grant-model`, body: {} }
+  ),
   "limits.refuseRequest": scenario(
     "limits:refuse_raise",
     "key",

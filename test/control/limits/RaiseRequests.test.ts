@@ -67,6 +67,67 @@ suite("Requests for a raise", (it) => {
     })
   )
 
+  it.effect("for a model are granted by the key's own policy, and the holder sees it", () =>
+    Effect.gen(function* () {
+      const key = yield* limited({ policy: { allowed_models: ["small"], rpm_limit: 10 } })
+      const test = { ...as(key), body: { protocol: "chat", model: "large" } }
+      const refused = yield* ok("POST", "/admin-ui/v1/me/test", test)
+      assert.deepInclude(refused, { allowed: false, refused_model: "large" })
+      const asked = yield* ask(key, { reason: "a long text", model: "large" })
+      assert.deepInclude(asked.json, { state: "open", model: "large", meter: null, amount: null })
+      const grant = (path: string, body: object = {}) => call("POST", `${theirs}/${idOf(asked.json)}/${path}`, { body })
+      const limit = yield* grant("grant", { rpm_limit: 20, until, reason: "why" })
+      assert.deepInclude(refusalOf(limit), { status: 400, code: "invalid_policy_payload" })
+
+      const granted = yield* grant("grant-model", { answer: "use it well" })
+      assert.deepInclude(granted.json, { state: "granted", model: "large", granted: null }, granted.text)
+      assert.deepStrictEqual(at(yield* ok("GET", `${admin}/keys/${key.id}`), "policy", "allowed_models"), [
+        "small",
+        "large"
+      ])
+      const [seen] = listed(yield* ok("GET", mine, as(key)))
+      assert.deepInclude(seen, { state: "granted", model: "large", answer: "use it well" })
+      assert.deepInclude(yield* ok("POST", "/admin-ui/v1/me/test", test), { allowed: true, refused_model: null })
+      const [event] = listed(yield* ok("GET", `${admin}/audit-events?target_id=${key.id}`))
+      assert.deepInclude(event, { action: "limits:grant_model" })
+      assert.strictEqual((yield* grant("grant-model")).status, 409)
+    })
+  )
+
+  it.effect("for a model stay open while a layer refuses it, or while its price is missing", () =>
+    Effect.gen(function* () {
+      const key = yield* limited({
+        team_id: "readers",
+        policy: { allowed_models: ["small"], unpriced_models: "refuse" }
+      })
+      const asked = yield* ask(key, { reason: "a long text", model: "vast" })
+      const grant = call("POST", `${theirs}/${idOf(asked.json)}/grant-model`, { body: {} })
+      const refusedBy = (words: string) =>
+        Effect.map(grant, (answer) => {
+          assert.deepInclude(refusalOf(answer), { status: 400, code: "invalid_policy_payload" })
+          assert.include(answer.text, words)
+        })
+      const layer = yield* ok("POST", `${admin}/policy-layers`, {
+        body: { kind: "team", scope_id: "readers", policy: { allowed_models: ["small"] } }
+      })
+      yield* refusedBy("team:readers refuses vast")
+      yield* call("DELETE", `${admin}/policy-layers/${idOf(layer)}`)
+      yield* refusedBy("vast has no price")
+      assert.deepStrictEqual(at(yield* ok("GET", `${admin}/keys/${key.id}`), "policy", "allowed_models"), ["small"])
+      yield* ok("PUT", `${admin}/model-prices/vast`, { body: { input_usd_per_million: 1, output_usd_per_million: 1 } })
+      assert.deepInclude((yield* grant).json, { state: "granted" })
+      const limit = yield* ask(key, { reason: "more" })
+      const answer = yield* call("POST", `${theirs}/${idOf(limit.json)}/grant-model`, { body: {} })
+      assert.deepInclude(refusalOf(answer), { status: 400, code: "invalid_policy_payload" })
+      const all = yield* limited({ policy: {} })
+      const any = yield* ask(all, { reason: "any", model: "vast" })
+      assert.deepInclude((yield* call("POST", `${theirs}/${idOf(any.json)}/grant-model`, { body: {} })).json, {
+        state: "granted"
+      })
+      assert.isNull(at(yield* ok("GET", `${admin}/keys/${all.id}`), "policy", "allowed_models"))
+    })
+  )
+
   it.effect("are refused with a sentence, and answered once", () =>
     Effect.gen(function* () {
       const key = yield* limited()
@@ -130,10 +191,14 @@ suite("Requests for a raise", (it) => {
         { reason: "two\nlines" },
         { reason: "r", meter: "max_cost_per_request" },
         { reason: "r", meter: "rpm_limit", amount: -1 },
+        { reason: "r", model: "" },
+        { reason: "r", model: "gpt-*" },
         { reason: "r", key_id: key.id }
       ]) {
         assert.strictEqual((yield* ask(key, body)).status, 422, JSON.stringify(body))
       }
+      const both = yield* ask(key, { reason: "r", meter: "rpm_limit", model: "gpt-5" })
+      assert.deepStrictEqual(refusalOf(both), { status: 400, code: "invalid_policy_payload", param: "model" })
       const amount = yield* ask(key, { reason: "r", amount: 4 })
       assert.deepStrictEqual(refusalOf(amount), { status: 400, code: "invalid_policy_payload", param: "meter" })
     })

@@ -50,14 +50,22 @@ describePortal("Limits", (portal) => {
     assert.strictEqual(await page.getByRole("button", { name: "Raise it" }).count(), 0)
   })
 
-  it("are granted to a holder who asks, with an answer", async () => {
-    const key = await createKey(portal.gateway, { name: "asking", policy: { daily_budget_usd: 1 } })
+  const ask = async (settings: object, asked: object) => {
+    const key = await createKey(portal.gateway, settings)
     const asking = await fetch(`${portal.gateway.control}/admin-ui/v1/me/raise-requests`, {
       method: "POST",
       headers: { "x-api-key": key.raw, "content-type": "application/json" },
-      body: JSON.stringify({ reason: "a <i>deadline</i>", meter: "daily_budget_usd", amount: 7 })
+      body: JSON.stringify(asked)
     })
     assert.isTrue(asking.ok)
+    return key
+  }
+
+  it("are granted to a holder who asks, with an answer", async () => {
+    await ask(
+      { name: "asking", policy: { daily_budget_usd: 1 } },
+      { reason: "a <i>deadline</i>", meter: "daily_budget_usd", amount: 7 }
+    )
     const { page } = await portal.open("/limits/requests?state=open")
     await page.getByText("a <i>deadline</i>").waitFor()
     await page.getByRole("button", { name: "Grant …" }).click()
@@ -68,6 +76,55 @@ describePortal("Limits", (portal) => {
     await page.getByRole("button", { name: "Grant it" }).click()
     await page.getByText("It is granted.").waitFor()
     await page.getByText("Nobody asks for more.").waitFor()
+  })
+
+  it("that a holder asked about are not replaced by another one", async () => {
+    await ask(
+      { name: "confused", policy: { rpm_limit: 5, max_requests_per_day: 9 } },
+      { reason: "much to do", meter: "daily_budget_usd", amount: 7 }
+    )
+    const { page } = await portal.open("/limits/requests?state=open")
+    await page.getByRole("row").filter({ hasText: "confused" }).getByRole("button", { name: "Grant …" }).click()
+    const form = page.getByRole("dialog", { name: "Grant a raise" })
+    await form.getByText("daily_budget_usd is no limit of this key alone now.").waitFor()
+    assert.strictEqual(await form.getByRole("combobox", { name: "Limit" }).inputValue(), "")
+    assert.isTrue(await form.getByRole("button", { name: "Show the difference" }).isDisabled())
+    await form.getByRole("combobox", { name: "Limit" }).click()
+    await page.getByRole("option", { name: /^max_requests_per_day/ }).click()
+    await form.getByRole("button", { name: "Show the difference" }).click()
+    await page.getByText(/max_requests_per_day 9 → 18/).waitFor()
+  })
+
+  it("are not in the way of a model that a holder asks for", async () => {
+    const key = await ask(
+      { name: "modest", team_id: "modest", policy: { allowed_models: ["small"], rpm_limit: 5 } },
+      { reason: "a long text", model: "<b>large</b>" }
+    )
+    const layer = Object(
+      await portal.gateway.operate("POST", "/policy-layers", {
+        kind: "team",
+        scope_id: "modest",
+        policy: { allowed_models: ["small"] }
+      })
+    )
+    const { axe, page, problems } = await portal.open("/limits/requests?state=open")
+    const row = page.getByRole("row").filter({ hasText: "modest" })
+    await row.getByText("the model <b>large</b>").waitFor()
+    await row.getByRole("button", { name: "Grant …" }).click()
+    const dialog = page.getByRole("dialog", { name: "Grant a model" })
+    await dialog.getByText("It has now: small.").waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    problems.expect(/^400 POST .*grant-model/)
+    await dialog.getByRole("button", { name: "Grant it" }).click()
+    await dialog.getByText("team:modest refuses <b>large</b>. Change that first.").waitFor()
+    await portal.gateway.operate("DELETE", `/policy-layers/${layer.id}`)
+    await dialog.getByLabel("Answer").fill("use it well")
+    await dialog.getByRole("button", { name: "Grant it" }).click()
+    await page.getByText("It is granted.").waitFor()
+    assert.deepStrictEqual(Object(await portal.gateway.operate("GET", `/keys/${key.id}`)).policy.allowed_models, [
+      "small",
+      "<b>large</b>"
+    ])
   })
 
   it("freeze a key, and let it go on", async () => {

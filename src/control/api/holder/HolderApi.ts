@@ -115,7 +115,9 @@ export const HeldRequest = UsageEvent.mapFields(
   Schema.fieldsAssign({
     refusal: Schema.NullOr(Refusal),
     /** The limit that had too little left for the request: the one to ask more of. `null` also if several keys share it. */
-    meter: Schema.NullOr(LimitState.fields.meter)
+    meter: Schema.NullOr(LimitState.fields.meter),
+    /** The model that the policy refused: the one to ask for. */
+    refused_model: Schema.NullOr(Schema.String)
   })
 )
 export type HeldRequest = typeof HeldRequest.Type
@@ -240,7 +242,7 @@ export const HolderApi = HttpApiGroup.make("me")
       success: HeldRaiseRequest,
       error: refusals("too_many_raise_requests", "invalid_policy_payload")
     })
-      .annotate(OpenApi.Summary, "Ask operators for a higher limit")
+      .annotate(OpenApi.Summary, "Ask operators for a higher limit or for a model")
       .annotate(
         OpenApi.Description,
         "Operators see the request and grant or refuse it. At most 3 wait for an answer, and a key asks at most 20 times a day."

@@ -54,6 +54,8 @@ export const KeyTestResult = Schema.Struct({
   ...Words,
   /** The limit that is used up, where that is the reason. */
   meter: Schema.NullOr(LimitState.fields.meter),
+  /** The model, if the policy refuses it. */
+  refused_model: Schema.NullOr(Schema.String),
   /** When that limit begins anew. */
   resets_at: Schema.NullOr(Timestamp),
   /** The guardrails that would check the request. */

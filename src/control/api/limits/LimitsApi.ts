@@ -6,7 +6,14 @@ import { Cursor, Id, NextCursor, NextSortedCursor, PageLimit, SortedCursor, Time
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 import { LimitRaise, NewLimitRaise } from "./LimitRaises.ts"
 import { CountedScope, LimitReset, NewLimitReset } from "./LimitResets.ts"
-import { GrantedRaise, RaiseRequest, RaiseRequestQuery, RefusedRaise } from "./RaiseRequests.ts"
+import {
+  GrantedModel,
+  GrantedModelRequest,
+  GrantedRaise,
+  RaiseRequest,
+  RaiseRequestQuery,
+  RefusedRaise
+} from "./RaiseRequests.ts"
 
 /** Amounts are requests, tokens or US dollars, as `unit` says. */
 const Amount = Schema.Finite
@@ -129,6 +136,17 @@ export const LimitsApi = HttpApiGroup.make("limits")
       .annotate(
         OpenApi.Description,
         "Makes an exception as `raise` does; its limits may differ from what the holder asked for. The holder sees them, until when they hold, and `answer`."
+      ),
+    HttpApiEndpoint.post("grantModel", "/raise-requests/:id/grant-model", {
+      params: { id: Id },
+      payload: GrantedModel,
+      success: GrantedModelRequest,
+      error: refusals("invalid_policy_payload", "key_revoked", "raise_request_answered")
+    })
+      .annotateMerge(operation("Allow a key the model that its holder asks for", "policies:update"))
+      .annotate(
+        OpenApi.Description,
+        "Adds the model to `allowed_models` of the key's own policy, unless that allows it already. While a layer above the key refuses the model, or the model needs a price and has none, nothing changes, and the error says which layer it is. The holder sees `answer`."
       ),
     HttpApiEndpoint.post("refuseRequest", "/raise-requests/:id/refuse", {
       params: { id: Id },

@@ -1,15 +1,25 @@
 import { Schema } from "effect"
+import { KeyPolicy } from "../../../policy/KeyPolicy.ts"
 import { limitFields } from "../../../policy/SharedLimits.ts"
 import { Id, Timestamp } from "../schema/Fields.ts"
 import { AppliedRaise, NewLimitRaise, Sentence } from "./LimitRaises.ts"
 
-/** A request for higher limits, in the words of whoever holds the key. */
+/** One model. A pattern would ask for more than people see at a glance. */
+const AskedModel = Schema.String.check(
+  Schema.isPattern(/^[^\p{Cc}*]{1,256}$/u, {
+    expected: 'the name of a model: 1 to 256 characters, no control characters, and no "*"'
+  })
+)
+
+/** A request for a higher limit or for a model, in the words of whoever holds the key. */
 export const NewRaiseRequest = Schema.Struct({
   reason: Sentence,
   /** The limit that is too low. */
   meter: Schema.optionalKey(Schema.Literals(limitFields)),
   /** How much of it would be enough, in requests, tokens or US dollars. Needs `meter`. */
-  amount: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })))
+  amount: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+  /** The model that the key may not use. Not together with `meter`. */
+  model: Schema.optionalKey(AskedModel)
 })
 export type NewRaiseRequest = typeof NewRaiseRequest.Type
 
@@ -21,12 +31,13 @@ export const HeldRaiseRequest = Schema.Struct({
   state: RaiseRequestState,
   meter: Schema.NullOr(Schema.Literals(limitFields)),
   amount: Schema.NullOr(Schema.Finite),
+  model: Schema.NullOr(Schema.String),
   reason: Schema.String,
   created_at: Timestamp,
   answered_at: Schema.NullOr(Timestamp),
   /** What the operator says to the holder. */
   answer: Schema.NullOr(Schema.String),
-  /** The exception that an operator made of it. */
+  /** The exception that an operator made of it. `null` also if a model was granted. */
   granted: Schema.NullOr(AppliedRaise)
 }).annotate({ identifier: "HeldRaiseRequest" })
 export type HeldRaiseRequest = typeof HeldRaiseRequest.Type
@@ -51,5 +62,15 @@ export const RaiseRequestQuery = Schema.Struct({
 /** The exception that answers the request, and a sentence for the holder. */
 export const GrantedRaise = NewLimitRaise.pipe(Schema.fieldsAssign({ answer: Schema.optionalKey(Sentence) }))
 export type GrantedRaise = typeof GrantedRaise.Type
+
+/** A granted request for a model, with what the key's own policy allows now. */
+export const GrantedModelRequest = RaiseRequest.pipe(
+  Schema.fieldsAssign({ policy: Schema.Struct({ allowed_models: KeyPolicy.fields.allowed_models }) })
+).annotate({ identifier: "GrantedModelRequest" })
+export type GrantedModelRequest = typeof GrantedModelRequest.Type
+
+/** A sentence for the holder. */
+export const GrantedModel = Schema.Struct({ answer: Schema.optionalKey(Sentence) })
+export type GrantedModel = typeof GrantedModel.Type
 
 export const RefusedRaise = Schema.Struct({ answer: Sentence })

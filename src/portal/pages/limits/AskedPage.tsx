@@ -13,6 +13,7 @@ import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { type Asked, askedPath } from "./asked/asked.ts"
 import { GrantDialog } from "./asked/GrantDialog.tsx"
+import { GrantModelDialog } from "./asked/GrantModelDialog.tsx"
 import { RefuseDialog } from "./asked/RefuseDialog.tsx"
 import { LimitsFrame } from "./LimitsFrame.tsx"
 
@@ -34,11 +35,16 @@ const columns: ReadonlyArray<Column<Asked>> = [
   {
     id: "wanted",
     header: "Wants",
-    cell: ({ amount, meter }) => (
-      <code>
-        {meter ?? "more"} {amount}
-      </code>
-    )
+    cell: ({ amount, meter, model }) =>
+      model === null ? (
+        <code>
+          {meter ?? "more"} {amount}
+        </code>
+      ) : (
+        <>
+          the model <ForeignText title={model}>{model}</ForeignText>
+        </>
+      )
   },
   {
     id: "reason",
@@ -75,7 +81,7 @@ const AskedPage = () => {
   })
   const answers: Column<Asked> = {
     id: "answers",
-    header: "",
+    header: "Actions",
     main: true,
     cell: (asked) =>
       asked.state === "open" && (
@@ -103,7 +109,12 @@ const AskedPage = () => {
           empty={<Empty>Nobody asks for more. Holders of keys can do so at their own pages, with a reason.</Empty>}
         />
       </Panel>
-      {granting !== undefined && <GrantDialog asked={granting} onClose={() => setGranting(undefined)} />}
+      {granting !== undefined &&
+        (granting.model === null ? (
+          <GrantDialog asked={granting} onClose={() => setGranting(undefined)} />
+        ) : (
+          <GrantModelDialog asked={granting} model={granting.model} onClose={() => setGranting(undefined)} />
+        ))}
       {refusing !== undefined && <RefuseDialog asked={refusing} onClose={() => setRefusing(undefined)} />}
     </LimitsFrame>
   )

@@ -11,6 +11,7 @@ import { Count, Money } from "../../shared/words/Amounts.tsx"
 import { Command } from "./common/Command.tsx"
 import { type ModelRow, modelRows } from "./common/modelRows.ts"
 import { useModels } from "./common/useModels.ts"
+import { RaiseButton } from "./raise/RaiseButton.tsx"
 
 const dayMs = 86_400_000
 
@@ -29,7 +30,12 @@ const MyModelsPage = () => {
     <>
       <PageHeader
         title="Models"
-        actions={<Command address="/admin-ui/v1/me/models" />}
+        actions={
+          <>
+            {models.query.data !== undefined && !models.allowsAll && <RaiseButton model="" />}
+            <Command address="/admin-ui/v1/me/models" />
+          </>
+        }
         lead={
           models.allowsAll
             ? "You may call every model that the gateway has. These have a price, or you have used them."

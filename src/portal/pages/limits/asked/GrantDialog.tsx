@@ -10,7 +10,7 @@ import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { clockText } from "../../../shared/words/format.ts"
 import { RaiseForm } from "../raise/RaiseForm.tsx"
 import type { RaiseValues } from "../raise/raiseProblems.ts"
-import { endRaisePath, statePath } from "../state/limitStates.ts"
+import { endRaisePath, ownLimits, statePath } from "../state/limitStates.ts"
 import { type Asked, askedPath, nameOf } from "./asked.ts"
 
 interface Props {
@@ -32,7 +32,7 @@ export const GrantDialog = ({ asked, onClose }: Props) => {
     statePath,
     "/admin-ui/admin/limits/:key_id/raises"
   ])
-  const own = (limits.data?.limits ?? []).filter(({ scope, within }) => scope === "key" && within === null)
+  const own = ownLimits(limits.data?.limits ?? [])
   const fields = grant.error?.fields ?? []
 
   if (values === undefined || fields.length > 0)

@@ -10,7 +10,7 @@ import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { FieldDiff } from "../../../shared/words/FieldDiff.tsx"
 import { clockText } from "../../../shared/words/format.ts"
-import { endRaisePath, statePath } from "../state/limitStates.ts"
+import { endRaisePath, ownLimits, statePath } from "../state/limitStates.ts"
 import { KeySelect } from "./KeySelect.tsx"
 import { RaiseForm } from "./RaiseForm.tsx"
 import type { RaiseValues } from "./raiseProblems.ts"
@@ -38,7 +38,7 @@ export const RaiseDialog = ({ keyId, meter, onClose, onKey }: Props) => {
   const limits = useApi(statePath, { query: { scope: "key", id: keyId, limit: 100 } }, { enabled: keyId !== undefined })
   const tell = useTell()
   const raise = useApiWrite("POST", raisePath, [statePath, raisesPath])
-  const own = (limits.data?.limits ?? []).filter(({ scope, within }) => scope === "key" && within === null)
+  const own = ownLimits(limits.data?.limits ?? [])
   const before = own.find((limit) => limit.meter === values?.meter)?.limit
 
   if (keyId !== undefined && values !== undefined && !isOfField(raise.error))

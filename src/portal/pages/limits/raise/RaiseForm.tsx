@@ -2,6 +2,7 @@ import { Button, Group, NumberInput, Select, Skeleton, Stack, Textarea, TextInpu
 import { type ReactNode, useState } from "react"
 import { useUtc } from "../../../address/useUtc.ts"
 import type { ApiError, FieldError } from "../../../api/ApiError.ts"
+import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
 import { fieldText, fieldTime } from "../../../shared/words/timeField.ts"
@@ -27,22 +28,24 @@ interface Props {
 export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, meter, onCancel, onSubmit }: Props) => {
   const utc = useUtc()
   const [chosen, setChosen] = useState(before?.meter ?? meter)
-  const limit = limits.find((one) => one.meter === chosen) ?? limits[0]
+  // Another limit than the one that somebody asked for is not chosen in its place.
+  const limit = chosen === undefined ? limits[0] : limits.find((one) => one.meter === chosen)
   const [amount, setAmount] = useState<number | string>(before?.amount ?? "")
   const [until, setUntil] = useState(fieldText(before?.until ?? new Date(Date.now() + 3_600_000), utc))
   const [reason, setReason] = useState(before?.reason ?? "")
   const [problems, setProblems] = useState<ReadonlyArray<FieldError>>([])
   if (isLoading) return <Skeleton height={240} />
   if (error !== null) return <ErrorNote error={error} />
-  if (limit === undefined)
+  if (limits.length === 0)
     return <p>This key has no limit of its own that could be raised. Limits of layers are changed at the policies.</p>
-  const wanted = amount === "" ? limit.limit * 2 : Number(amount)
+  const wanted = amount === "" && limit !== undefined ? limit.limit * 2 : Number(amount)
   const errorOf = (name: string) =>
     [...problems, ...fields].find(({ field }) => field === name || field.endsWith(`.${name}`))?.message
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
+        if (limit === undefined) return
         const at = new Date(fieldTime(until, utc))
         const values = { meter: limit.meter, amount: wanted, until: at, reason: reason.trim() }
         const found = raiseProblems(values, limit, Date.now())
@@ -55,26 +58,35 @@ export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, met
           label="Limit"
           data={limits.map((one) => ({
             value: one.meter,
-            label: `${one.meter}, now ${amountText(one.limit, one.unit)}`
+            label: `${one.meter}${one.within === null ? "" : ` for ${one.within}`}, now ${amountText(one.limit, one.unit)}`
           }))}
-          value={limit.meter}
+          value={limit?.meter ?? null}
+          {...(limit === undefined && {
+            error: (
+              <>
+                <ForeignText>{chosen ?? ""}</ForeignText> is no limit of this key alone now. Choose the one to raise.
+              </>
+            )
+          })}
           allowDeselect={false}
           onChange={(value) => {
             setChosen(value ?? undefined)
             setAmount("")
           }}
         />
-        <NumberInput
-          label="Raised to"
-          description={`${limit.unit === "usd" ? "US dollars" : limit.unit} in each ${limit.window}`}
-          value={amount === "" ? wanted : amount}
-          onChange={setAmount}
-          error={errorOf(limit.meter)}
-          thousandSeparator=","
-          decimalScale={limit.unit === "usd" ? 6 : 0}
-          min={0}
-          required
-        />
+        {limit !== undefined && (
+          <NumberInput
+            label="Raised to"
+            description={`${limit.unit === "usd" ? "US dollars" : limit.unit} in each ${limit.window}`}
+            value={amount === "" ? wanted : amount}
+            onChange={setAmount}
+            error={errorOf(limit.meter)}
+            thousandSeparator=","
+            decimalScale={limit.unit === "usd" ? 6 : 0}
+            min={0}
+            required
+          />
+        )}
         <Group gap="xs" align="end">
           <TextInput
             type="datetime-local"
@@ -104,7 +116,7 @@ export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, met
           <Button variant="default" onClick={onCancel}>
             Cancel
           </Button>
-          <Button type="submit" disabled={until === "" || reason.trim() === ""}>
+          <Button type="submit" disabled={limit === undefined || until === "" || reason.trim() === ""}>
             Show the difference
           </Button>
         </Group>

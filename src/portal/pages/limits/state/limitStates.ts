@@ -21,6 +21,21 @@ export const ownerOf = ({ scope, scope_id, scope_name }: LimitState): Owner => (
   name: scope_name
 })
 
+/**
+ * The limits in force for a key alone, each once. Where only paths or models are limited, it is the lowest: what an
+ * exception has to exceed.
+ */
+export const ownLimits = (limits: ReadonlyArray<LimitState>): ReadonlyArray<LimitState> => {
+  const own = new Map<MeterName, LimitState>()
+  for (const limit of limits.filter(({ scope }) => scope === "key")) {
+    const known = own.get(limit.meter)
+    const isStronger =
+      known === undefined || (known.within !== null && (limit.within === null || limit.limit < known.limit))
+    if (isStronger) own.set(limit.meter, limit)
+  }
+  return [...own.values()]
+}
+
 /** The id of one limit among all. */
 export const limitId = ({ meter, scope, scope_id, within }: LimitState): string =>
   [scope, scope_id ?? "", within ?? "", meter].join(" ")

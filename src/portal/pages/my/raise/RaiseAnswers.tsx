@@ -68,13 +68,18 @@ export const RaiseAnswers = ({ most = 5 }: { readonly most?: number }) => {
 const none = "If a limit is too low, ask for a higher one. The answer appears here."
 
 const Answer = ({ request }: { readonly request: Asked }) => {
-  const { amount, answer, answered_at, created_at, granted, meter, reason, state } = request
+  const { amount, answer, answered_at, created_at, granted, meter, model, reason, state } = request
   const [meaning, word] = words[state]
   return (
     <li>
       <p className={styles.head}>
         <StatusWord meaning={meaning}>{word}</StatusWord>
         {meter !== null && <span>{amount === null ? limitName(meter) : limitText(meter, amount)}</span>}
+        {model !== null && (
+          <span>
+            the model <ForeignText>{model}</ForeignText>
+          </span>
+        )}
         <span className={styles.when}>
           <When at={answered_at ?? created_at} />
         </span>
@@ -85,6 +90,11 @@ const Answer = ({ request }: { readonly request: Asked }) => {
       {answer !== null && (
         <p>
           Answer: <ForeignText>{answer}</ForeignText>
+        </p>
+      )}
+      {model !== null && state === "granted" && (
+        <p>
+          You may use <ForeignText>{model}</ForeignText> now.
         </p>
       )}
       {granted !== null && (

@@ -1,4 +1,4 @@
-import { Button, NumberInput, Select, Textarea } from "@mantine/core"
+import { Button, NumberInput, Select, Textarea, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
@@ -11,40 +11,51 @@ const path = "/admin-ui/v1/me/raise-requests"
 interface Props {
   /** The limit that is too low, where that is known. */
   readonly meter?: MeterName | undefined
+  /** The model that was refused, or nothing yet (`""`) where a model is to be asked for. */
+  readonly model?: string | undefined
   readonly variant?: "default" | "filled"
 }
 
 /** Asks whoever gave out the key for more. The answer comes back to the list of answers. */
-export const RaiseButton = ({ meter, variant = "default" }: Props) => {
+export const RaiseButton = ({ meter, model, variant = "default" }: Props) => {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
       <Button variant={variant} onClick={() => setOpen(true)}>
-        Ask for a raise
+        {titleOf(model)}
       </Button>
-      {isOpen && <RaiseDialog meter={meter} onClose={() => setOpen(false)} />}
+      {isOpen && <RaiseDialog meter={meter} model={model} onClose={() => setOpen(false)} />}
     </>
   )
 }
 
+const titleOf = (model: string | undefined): string => {
+  if (model === undefined) return "Ask for a raise"
+  return model === "" ? "Ask for a model" : "Ask for this model"
+}
+
 interface DialogProps {
   readonly meter: MeterName | undefined
+  readonly model: string | undefined
   readonly onClose: () => void
 }
 
-const RaiseDialog = ({ meter: known, onClose }: DialogProps) => {
+const RaiseDialog = ({ meter: known, model: refused, onClose }: DialogProps) => {
   const limits = useApi("/admin-ui/v1/me/limits", {})
   const write = useApiWrite("POST", path, [path])
   const [reason, setReason] = useState("")
   const [meter, setMeter] = useState<string | null>(known ?? null)
+  const [model, setModel] = useState(refused ?? "")
   const [amount, setAmount] = useState<number | string>("")
-  const own = unique(limits.data?.limits ?? [])
+  const isOfModel = refused !== undefined
+  const own = isOfModel ? [] : unique(limits.data?.limits ?? [])
   const chosen = own.find((limit) => limit.meter === meter)
   const fieldError = (field: string) => write.error?.fields.find((one) => one.field === field)?.message
 
   const ask = () => {
     const body = {
       reason: reason.trim(),
+      ...(isOfModel && { model: model.trim() }),
       ...(chosen !== undefined && { meter: chosen.meter }),
       ...(chosen !== undefined && typeof amount === "number" && { amount })
     }
@@ -60,7 +71,7 @@ const RaiseDialog = ({ meter: known, onClose }: DialogProps) => {
   }
   return (
     <ChangeDialog
-      title="Ask for a raise"
+      title={titleOf(refused)}
       action="Send the request"
       isBusy={write.isPending}
       error={write.error}
@@ -79,6 +90,16 @@ const RaiseDialog = ({ meter: known, onClose }: DialogProps) => {
         error={fieldError("reason")}
         data-autofocus
       />
+      {isOfModel && (
+        <TextInput
+          label="Which model do you need?"
+          value={model}
+          onChange={({ currentTarget }) => setModel(currentTarget.value)}
+          required
+          maxLength={256}
+          error={fieldError("model")}
+        />
+      )}
       {own.length > 0 && (
         <Select
           label="Which limit is too low?"

@@ -15,7 +15,7 @@ const mayBeRaised = new Set([402, 403, 429])
 
 /** One request: what became of it, why, and what to do. */
 export const RequestDetails = ({ request }: { readonly request: OwnRequest }) => {
-  const { meter, refusal, status, status_code } = request
+  const { meter, refusal, refused_model, status, status_code } = request
   return (
     <div className={styles.details}>
       <div>
@@ -29,7 +29,9 @@ export const RequestDetails = ({ request }: { readonly request: OwnRequest }) =>
           <p>
             <PlainWords text={refusal.what_to_do} />
           </p>
-          {mayBeRaised.has(status_code) && <RaiseButton meter={meter ?? undefined} />}
+          {mayBeRaised.has(status_code) && (
+            <RaiseButton meter={meter ?? undefined} model={refused_model ?? undefined} />
+          )}
         </section>
       )}
       <Facts

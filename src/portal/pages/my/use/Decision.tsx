@@ -14,7 +14,7 @@ interface Props {
 
 /** Says what the gateway would do with the example, and why nothing was sent. */
 export const Decision = ({ result, wasToBeSent }: Props) => {
-  const { allowed, guardrails, meter, not_sent, resets_at, sentence, what_to_do } = result
+  const { allowed, guardrails, meter, not_sent, refused_model, resets_at, sentence, what_to_do } = result
   return (
     <div className={styles.outcome}>
       <StatusWord meaning={allowed ? "good" : "bad"}>
@@ -39,7 +39,7 @@ export const Decision = ({ result, wasToBeSent }: Props) => {
           Checked on the way: <ForeignText>{guardrails.join(", ")}</ForeignText>.
         </p>
       )}
-      {!allowed && <RaiseButton meter={meter ?? undefined} />}
+      {!allowed && <RaiseButton meter={meter ?? undefined} model={refused_model ?? undefined} />}
     </div>
   )
 }
