@@ -25,6 +25,13 @@ const Answered = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4096)
 
 const proof = ["cross_origin_request", "missing_csrf_header", "invalid_request", "store_unavailable"] as const
 
+const unusableKey = [
+  "invalid_virtual_key",
+  "disabled_virtual_key",
+  "revoked_virtual_key",
+  "expired_virtual_key"
+] as const
+
 const create = HttpApiEndpoint.post("create", "/", {
   payload: Schema.Struct({ token: Schema.RedactedFromValue(Schema.String.check(Schema.isMaxLength(256))) }),
   success: SignedIn,
@@ -32,10 +39,7 @@ const create = HttpApiEndpoint.post("create", "/", {
     "malformed_authorization",
     "invalid_operator_token",
     "disabled_operator_token",
-    "invalid_virtual_key",
-    "disabled_virtual_key",
-    "revoked_virtual_key",
-    "expired_virtual_key",
+    ...unusableKey,
     "too_many_sign_ins",
     "insecure_origin",
     ...proof
@@ -47,8 +51,13 @@ const create = HttpApiEndpoint.post("create", "/", {
 
 const show = HttpApiEndpoint.get("show", "/", {
   success: SignedIn,
-  error: refusals("invalid_session", ...proof)
-}).annotate(OpenApi.Summary, "Show who is signed in")
+  error: refusals("invalid_session", ...unusableKey, ...proof)
+})
+  .annotate(OpenApi.Summary, "Show who is signed in")
+  .annotate(
+    OpenApi.Description,
+    "The session of a key that was disabled or revoked, or that has expired, gets the error that the key itself gets."
+  )
 
 const end = HttpApiEndpoint.delete("end", "/", {
   success: HttpApiSchema.NoContent,

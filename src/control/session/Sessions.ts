@@ -64,6 +64,13 @@ export class Sessions extends Context.Service<
     readonly find: (
       values: ReadonlyArray<string>
     ) => Effect.Effect<Option.Option<Session>, StoreFailure, HttpServerRequest.HttpServerRequest>
+    /**
+     * Returns the digest of the gateway key that started one of `values`, also if the key cannot be used any more. Says
+     * nothing of sessions that have ended by themselves.
+     */
+    readonly keyDigestOf: (
+      values: ReadonlyArray<string>
+    ) => Effect.Effect<Option.Option<string>, StoreFailure, HttpServerRequest.HttpServerRequest>
     readonly end: (session: Session) => Effect.Effect<void, StoreFailure, Actor>
     /** Opens the gateway key that started the session, where it is kept. */
     readonly keyOf: (session: Session) => Option.Option<Redacted.Redacted>
@@ -155,6 +162,15 @@ const make = Effect.gen(function* () {
 
   const lookUp = yield* SecretLookUps.make("sessions", findFirst)
 
+  const findKeyDigest = Effect.fnUntraced(function* (digests: ReadonlyArray<string>) {
+    const at = DateTime.toDateUtc(yield* DateTime.now)
+    return yield* digestRows.first(sql`SELECT encode(secret_hash, 'hex') AS digest FROM operator_sessions
+      WHERE session_hash = ANY(ARRAY(SELECT decode(digest, 'hex') FROM unnest(${digests}::text[]) AS digest))
+        AND key_id IS NOT NULL AND expires_at > ${at} AND coalesce(ends_at > ${at}, true) LIMIT 1`)
+  })
+
+  const lookUpKey = yield* SecretLookUps.make("sessions", findKeyDigest)
+
   /** Runs at most once a minute for each session. A failure is ignored, because the request does not need it. */
   const extend = (id: string, now: DateTime.Utc) =>
     Effect.ignore(sql`UPDATE operator_sessions SET used_at = ${DateTime.toDateUtc(now)},
@@ -176,6 +192,11 @@ const make = Effect.gen(function* () {
         (yield* CountsAsUse) && DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(row.used_at, noteInterval))
       if (isDue) yield* Effect.andThen(extend(row.id, now), noteTokenUse(row.token_id))
       return Option.some(toSession(row, valueOf.get(row.digest) ?? "", isDue ? now : row.used_at))
+    }, toStoreFailures),
+    keyDigestOf: Effect.fn("Sessions.keyDigestOf")(function* (values) {
+      const digests = values.filter(isSessionValue).map(Secret.digestHex)
+      const row = yield* lookUpKey(digests, yield* SecretLookUps.callerAddress)
+      return Option.map(Option.fromUndefinedOr(row), ({ digest }) => digest)
     }, toStoreFailures),
     end: Effect.fn("Sessions.end")(({ id, name, owner }) =>
       audit.mutate(function* ({ write }) {
@@ -216,6 +237,7 @@ const Row = Schema.Struct({
   key_under_cookie: Schema.NullOr(Schema.String)
 })
 const nameRows = computedRows(Schema.Struct({ name: Schema.NullOr(Schema.String) }))
+const digestRows = computedRows(Schema.Struct({ digest: Schema.String }))
 const idRows = computedRows(Schema.Struct({ id: Schema.String }))
 const sessionRows = storedRows(Row, { table: "operator_sessions", key: ["id"] })
 const isScope = Schema.is(Scope)

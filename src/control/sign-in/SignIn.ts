@@ -47,7 +47,7 @@ export class SignIn extends Context.Service<
     readonly signIn: (token: Redacted.Redacted) => Effect.Effect<SignedIn, SignInRefused | StoreFailure, Request>
     readonly show: Effect.Effect<
       SignedIn,
-      Refused<"invalid_session" | "cross_origin_request" | "missing_csrf_header"> | StoreFailure,
+      KeyRefused | Refused<"invalid_session" | "cross_origin_request" | "missing_csrf_header"> | StoreFailure,
       Request
     >
     readonly signOut: Effect.Effect<
@@ -96,9 +96,20 @@ const make = Effect.gen(function* () {
     if (Option.isSome(previous)) yield* sessions.end(previous.value)
   })
 
+  const presented = presentedSessions.pipe(
+    Effect.provideService(ControlOrigin, origin),
+    Effect.provideService(ListenerSessions, listener)
+  )
+
   const present = Effect.gen(function* () {
-    return ofListener(yield* sessions.find(yield* presentedSessions))
-  }).pipe(Effect.provideService(ControlOrigin, origin), Effect.provideService(ListenerSessions, listener))
+    return ofListener(yield* sessions.find(yield* presented))
+  })
+
+  /** Tells the holder of a key that was disabled, revoked or has expired so, as whoever sends the key is told. */
+  const refuseEndedKey = Effect.gen(function* () {
+    const digest = yield* sessions.keyDigestOf(yield* presented)
+    if (Option.isSome(digest)) yield* keys.authenticateDigest(digest.value)
+  })
 
   const asOperator = <A, E, R>(operator: Omit<Operator["Service"], "ip" | "userAgent">, work: Effect.Effect<A, E, R>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
@@ -128,17 +139,18 @@ const make = Effect.gen(function* () {
     }),
 
     show: Effect.gen(function* () {
-      const presented = yield* present
-      if (Option.isNone(presented)) return yield* nobody
-      return signedIn(presented.value)
+      const session = yield* present
+      if (Option.isSome(session)) return signedIn(session.value)
+      yield* refuseEndedKey
+      return yield* nobody
     }).pipe(Effect.withSpan("SignIn.show")),
 
     signOut: Effect.gen(function* () {
-      const presented = yield* present
-      if (Option.isSome(presented)) {
-        const { owner, scopes } = presented.value
+      const session = yield* present
+      if (Option.isSome(session)) {
+        const { owner, scopes } = session.value
         const tokenId = owner._tag === "OperatorToken" ? owner.id : null
-        yield* asOperator({ tokenId, scopes }, sessions.end(presented.value))
+        yield* asOperator({ tokenId, scopes }, sessions.end(session.value))
       }
       yield* setCookie("", Duration.zero)
     }).pipe(Effect.withSpan("SignIn.signOut"))

@@ -11,8 +11,8 @@ export type SignedIn = ResponseOf<"GET", "/admin-ui/session">
 export type Session =
   | { readonly state: "unknown" }
   | { readonly state: "unreachable"; readonly message: string }
-  /** `ended`: there was a session until now, so the sign-in says why it is there. */
-  | { readonly state: "signed-out"; readonly ended: boolean }
+  /** `ended`: why the sign-in is there, if there was a session until now. */
+  | { readonly state: "signed-out"; readonly ended?: string | undefined }
   | { readonly state: "signed-in"; readonly who: SignedIn }
 
 let session: Session = { state: "unknown" }
@@ -74,7 +74,7 @@ export const readSession = (): Promise<void> => {
 }
 
 const read = async (): Promise<void> => {
-  if (!wasSignedIn()) return become({ state: "signed-out", ended: false })
+  if (!wasSignedIn()) return become({ state: "signed-out" })
   await untilNotHeld()
   const begun = holdsBegun()
   try {
@@ -83,11 +83,19 @@ const read = async (): Promise<void> => {
     if (cause instanceof ApiError && cause.status !== 0 && cause.status < 500) {
       // the answer is about the session before the new secret
       if (begun !== holdsBegun()) return read()
-      // a browser that had a session has lost it: to time, to a sign-out elsewhere, or to a server that forgot it
-      become({ state: "signed-out", ended: localStorage.getItem(expected) !== null })
+      become({ state: "signed-out", ended: endOf(cause) })
     } else become({ state: "unreachable", message: cause instanceof Error ? cause.message : "" })
   }
 }
+
+/** Returns why a browser that had a session has lost it: its key ends it, or time, a sign-out elsewhere, or a server that forgot it. */
+const endOf = ({ code, message }: ApiError): string | undefined => {
+  if (code.endsWith("_virtual_key")) return message
+  return localStorage.getItem(expected) === null ? undefined : forgotten
+}
+
+const forgotten =
+  "The session has ended, or the server was restarted and has forgotten it. Sign in again, and this page is where it was."
 
 /** The token is sent once, and kept nowhere: the session cookie takes its place. */
 export const signIn = async (token: string): Promise<void> => {
@@ -96,7 +104,7 @@ export const signIn = async (token: string): Promise<void> => {
 
 export const signOut = async (): Promise<void> => {
   await call("DELETE", "/admin-ui/session", {})
-  become({ state: "signed-out", ended: false })
+  become({ state: "signed-out" })
 }
 
 /** True if one of the scopes is held. An empty list is open to everyone who is signed in. */

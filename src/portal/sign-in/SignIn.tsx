@@ -4,7 +4,7 @@ import { expectSession, signIn } from "../api/session.ts"
 import styles from "./SignIn.module.css"
 
 /** Plain elements, because the components of the other pages are four times as large as all that this page loads. */
-const SignIn = ({ ended }: { readonly ended: boolean }) => {
+const SignIn = ({ ended }: { readonly ended: string | undefined }) => {
   const id = useId()
   const input = useRef<HTMLInputElement>(null)
   const [problem, setProblem] = useState("")
@@ -41,12 +41,7 @@ const SignIn = ({ ended }: { readonly ended: boolean }) => {
           {installation.environment !== null && <span className={styles.environment}>{installation.environment}</span>}
         </p>
         <h1>Sign in</h1>
-        {ended && (
-          <p className={styles.note}>
-            The session has ended, or the server was restarted and has forgotten it. Sign in again, and this page is
-            where it was.
-          </p>
-        )}
+        {ended !== undefined && <p className={styles.note}>{ended}</p>}
         <label htmlFor={id}>{isKeysAlone ? "Gateway key" : "Operator token or gateway key"}</label>
         <input
           ref={input}

@@ -222,6 +222,32 @@ suite("Signing in", (it) => {
     })
   )
 
+  it.effect("says what happened to the gateway key that ended it, as the key itself is told", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      for (const [end, code] of [
+        [(id: string) => Effect.asVoid(ok("POST", `${admin}/keys/${id}/disable`)), "disabled_virtual_key"],
+        [(id: string) => Effect.asVoid(ok("POST", `${admin}/keys/${id}/revoke`)), "revoked_virtual_key"],
+        [
+          (id: string) => Effect.asVoid(sql`UPDATE api_keys SET expires_at = now() WHERE id = ${id}`),
+          "expired_virtual_key"
+        ]
+      ] as const) {
+        const key = yield* newKey
+        const { page } = yield* signIn(key.raw)
+        assert.strictEqual((yield* as(page, "GET", path)).status, 200)
+        yield* end(key.id)
+        const refused = yield* as(page, "GET", path)
+        assert.deepStrictEqual(refusalOf(refused), { status: 401, code, param: null })
+        const direct = yield* call("GET", "/admin-ui/v1/me", { authorization: `Bearer ${key.raw}` })
+        assert.strictEqual(at(refused.json, "error", "message"), at(direct.json, "error", "message") ?? "")
+        // a session that is over anyway says nothing of the key
+        yield* sql`UPDATE operator_sessions SET expires_at = now() WHERE key_id = ${key.id}`
+        assert.strictEqual(refusalOf(yield* as(page, "GET", path)).code, "invalid_session")
+      }
+    })
+  )
+
   it.effect("with a gateway key opens what the key may see of itself, until the key is rotated", () =>
     Effect.gen(function* () {
       const key = yield* newKey
