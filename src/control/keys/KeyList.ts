@@ -72,7 +72,8 @@ const mostFew = 2_000
 
 export const make = ({ sql, transaction }: Database["Service"]) => {
   const columns = sql`${columnsOf(sql)}, (SELECT name FROM projects WHERE projects.id = project_id) AS project_name,
-    CASE WHEN month >= (date_trunc('month', now(), 'UTC') AT TIME ZONE 'UTC')::date THEN cost_nanos ELSE 0 END AS spend_nanos`
+    CASE WHEN month >= (date_trunc('month', now(), 'UTC') AT TIME ZONE 'UTC')::date THEN cost_nanos ELSE 0 END AS spend_nanos,
+    (SELECT nullif(until, 'epoch') FROM usage_rolled) AS spend_until`
   const policies = PolicyState.make(sql)
 
   const toListedKeys = Effect.fnUntraced(function* (rows: ReadonlyArray<typeof ListedRow.Type>) {
@@ -140,23 +141,27 @@ const filters = (
 ]
 
 const ListedRow = KeyRow.pipe(
-  Schema.fieldsAssign({ spend_nanos: Schema.NumberFromString, project_name: Schema.NullOr(Schema.String) })
+  Schema.fieldsAssign({
+    spend_nanos: Schema.NumberFromString,
+    spend_until: Schema.NullOr(Schema.DateTimeUtcFromDate),
+    project_name: Schema.NullOr(Schema.String)
+  })
 )
 const listedRows = storedRows(ListedRow, table)
 const idRows = computedRows(Schema.Struct({ id: Schema.String }))
 
-const ownerOf = ({ project_id, team_id }: typeof ListedRow.Type) => ({
+const ownerOf = ({ project_id, team_id }: Pick<typeof ListedRow.Type, "project_id" | "team_id">) => ({
   projectId: project_id ?? undefined,
   teamId: team_id ?? undefined
 })
 
 const toListedKey = (
-  { spend_nanos, project_name, ...row }: typeof ListedRow.Type,
+  { spend_nanos, spend_until, project_name, ...row }: typeof ListedRow.Type,
   layers: PolicyLayers,
   now: number
 ): ListedKey => {
   const key = toKey(row)
-  const policy = ownerLayers(layers, ownerOf({ ...row, spend_nanos, project_name }))
+  const policy = ownerLayers(layers, ownerOf(row))
     .flatMap((layer) => layer?.policy ?? [])
     .reduce(intersection, key.policy)
   const { monthly_budget_usd: budget } = policy
@@ -165,6 +170,7 @@ const toListedKey = (
     ...stateOf(key, policy, now),
     project_name,
     spend_this_month_usd: toDollars(spend_nanos),
+    spend_until,
     monthly_budget_usd: budget._tag === "Limited" ? budget.max : null
   }
 }

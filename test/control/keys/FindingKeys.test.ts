@@ -178,6 +178,12 @@ suite("Finding keys and projects", (it) => {
           ${nanos}, 1, 0)
         ON CONFLICT (grain, part, bucket, series) DO UPDATE SET cost_nanos = usage_rollups.cost_nanos + excluded.cost_nanos`
       const spent = Effect.map(ok("GET", `${keys}?team_id=spenders`), (rows) => at(rows, 0, "spend_this_month_usd"))
+      const until = new Date(Date.now() - 300_000).toISOString()
+      yield* sql`UPDATE usage_rolled SET until = ${until}::timestamptz`
+      for (const path of [`${keys}?team_id=spenders`, `${keys}/${key.id}`]) {
+        const rows = [yield* ok("GET", path)].flat()
+        assert.strictEqual(at(rows, 0, "spend_until"), until, path)
+      }
       const today = new Date().toISOString().slice(0, 10)
       assert.strictEqual(yield* spent, 0)
       yield* add("2026-01-31T00:00:00Z", "untasked", 9e9)

@@ -104,8 +104,10 @@ const ListedKey = Key.pipe(
     /** Why the key cannot be used, in a sentence. */
     state_reason: Schema.NullOr(Schema.String),
     project_name: Schema.NullOr(Schema.String),
-    /** The cost of the key's requests since the month began (UTC), five minutes behind. */
+    /** The cost of the key's requests from the beginning of the month (UTC) to `spend_until`. */
     spend_this_month_usd: Schema.Finite,
+    /** The requests before this time are summed up, usually five minutes ago. `null`: none yet. */
+    spend_until: Schema.NullOr(Timestamp),
     /** The lowest monthly budget of the key and of the layers above it. It counts the requests of the key alone. */
     monthly_budget_usd: Schema.NullOr(Schema.Finite)
   })

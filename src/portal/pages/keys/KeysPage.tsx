@@ -6,6 +6,7 @@ import { addressOf } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { SpendUntil } from "../../shared/keys/SpendUntil.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -45,7 +46,17 @@ const KeysPage = () => {
     <>
       <PageHeader
         title="Keys"
-        lead="Who may use the gateway, for what, and what they have spent."
+        lead={
+          <>
+            Who may use the gateway, for what, and what they have spent
+            {list.rows[0] !== undefined && (
+              <>
+                : <SpendUntil of={list.rows[0]} />
+              </>
+            )}
+            .
+          </>
+        }
         actions={
           <>
             <CopyAs address={addressOf("/admin-ui/admin/keys", request)} />

@@ -4,6 +4,7 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { SpendUntil } from "../../shared/keys/SpendUntil.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -74,7 +75,16 @@ export const ProjectKeys = ({ of: project }: { readonly of: Project }) => {
   return (
     <Panel
       title="Keys"
-      note="the dearest of this month first"
+      note={
+        <>
+          the dearest of this month first
+          {list.rows[0] !== undefined && (
+            <>
+              , <SpendUntil of={list.rows[0]} />
+            </>
+          )}
+        </>
+      }
       query={list.query}
       height={300}
       flush

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { SpendUntil } from "../../../shared/keys/SpendUntil.tsx"
 import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { Due, KeyName, KeySpend, KeyState, Tags } from "./KeyWords.tsx"
@@ -31,7 +32,12 @@ export const KeyFacts = ({ of: key }: { readonly of: Key }) => {
     ],
     ["Team", foreign(key.team_id)],
     ["Tags", key.tags.length > 0 && <Tags key="tags" tags={key.tags} />],
-    ["Spend this month", <KeySpend key="spend" of={key} />],
+    [
+      "Spend this month",
+      <span key="spend">
+        <KeySpend of={key} /> <SpendUntil of={key} />
+      </span>
+    ],
     ["Last used", <When key="used" at={key.last_used_at} absent="never" />],
     ["Expires", <Due key="expires" at={key.expires_at} absent="never" />],
     ["Rotation due", <Due key="rotation" at={key.rotation_due_at} absent="never" />],
