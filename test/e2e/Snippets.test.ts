@@ -5,8 +5,9 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
+import { claudeCodeParts, codexParts } from "../../src/portal/shared/snippets/agents.ts"
 import { curlParts, environmentParts } from "../../src/portal/shared/snippets/commands.ts"
-import type { Part } from "../../src/portal/shared/snippets/Snippet.ts"
+import { type Part, placeholder } from "../../src/portal/shared/snippets/Snippet.ts"
 import { anthropicTypeScriptParts, openaiTypeScriptParts } from "../../src/portal/shared/snippets/sdks.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 
@@ -55,6 +56,29 @@ layer(Bench.layer, { excludeTestServices: true })("The snippets of the portal, a
       ]
       for (const script of [`KEY=${key}\n${textOf(withVariable, "Command")}`, textOf(withKey, "Command")]) {
         assert.include(yield* shell(script, folder), '"chat.completion"')
+      }
+    })
+  )
+
+  it.effect("those of the terminal, one after the other in a new one, where no variable is set", () =>
+    Effect.gen(function* () {
+      const { folder, gatewayUrl, key } = yield* Bench
+      // what the agents do with the variables and, for Codex, with the name of one in its file
+      const ask = (token: string, base: string) =>
+        `curl -s "${base}/v1/chat/completions" -H "authorization: Bearer ${token}" -H "content-type: application/json" -d '{"model":"m","messages":[{"role":"user","content":"hello"}]}'`
+      const agents = `claude() { ${ask("$ANTHROPIC_AUTH_TOKEN", "$ANTHROPIC_BASE_URL")}; }\ncodex() { ${ask("$KEY", gatewayUrl)}; }`
+      assert.include(textOf(codexParts({ gatewayUrl, model: "m" }), "~/.codex/config.toml"), 'env_key = "KEY"')
+      for (const [parts, labels] of [
+        [curlParts, ["Shell", "Command"]],
+        [claudeCodeParts, ["Shell", "For one run"]],
+        [codexParts, ["Shell", "Start it"]]
+      ] as const) {
+        const made = parts({ gatewayUrl, model: "m" })
+        const pasted = labels.map((label) => textOf(made, label)).join("\n")
+        assert.include(
+          yield* shell(`set -u\n${agents}\n${pasted.replace(placeholder, key)}`, folder),
+          '"chat.completion"'
+        )
       }
     })
   )

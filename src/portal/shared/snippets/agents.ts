@@ -18,6 +18,7 @@ export const claudeCodeParts = (place: Place): ReadonlyArray<Part> => [
 ]
 
 export const codexParts = (place: Place): ReadonlyArray<Part> => [
+  ...(place.key === undefined ? [keyVariable(place)] : []),
   {
     label: "~/.codex/config.toml",
     // a text of TOML has the escapes of JSON
