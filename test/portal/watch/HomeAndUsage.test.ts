@@ -14,6 +14,16 @@ describePortal("The first minute", (portal) => {
     await eventuallyTrue(async () => gibberish.test(await page.locator("main").innerText()))
     const [secret = ""] = gibberish.exec(await page.locator("main").innerText()) ?? []
     await page.getByText("Waiting for the first request").waitFor()
+    const flat = page.getByText(/No model that this key may call has a price yet, so each request is charged one flat/)
+    await flat.waitFor()
+    assert.strictEqual(
+      await page.getByRole("link", { name: "Import the price book" }).getAttribute("href"),
+      "/admin-ui/models?do=import"
+    )
+    assert.deepStrictEqual(await axe(), [])
+    const price = { input_usd_per_million: 1, output_usd_per_million: 1 }
+    await portal.gateway.operate("PUT", "/model-prices/priced", price)
+    await flat.waitFor({ state: "hidden" })
     const response = await fetch(`${portal.gateway.proxy}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },

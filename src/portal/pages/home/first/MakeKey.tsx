@@ -1,5 +1,6 @@
 import { Button, TextInput } from "@mantine/core"
 import { useState } from "react"
+import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
@@ -13,6 +14,7 @@ export interface MadeKey {
   readonly name: string
   readonly prefix: string
   readonly secret: string
+  readonly policy: ResponseOf<"POST", typeof keysPath>["key"]["policy"]
 }
 
 const keysPath = "/admin-ui/admin/keys"
@@ -34,7 +36,13 @@ export const MakeKey = ({ onMade }: { readonly onMade: (key: MadeKey) => void })
           { body: { name: name.trim(), owner_type: "individual" } },
           {
             onSuccess: ({ key, raw_key }) =>
-              onMade({ id: key.id, name: key.name ?? key.key_prefix, prefix: key.key_prefix, secret: raw_key })
+              onMade({
+                id: key.id,
+                name: key.name ?? key.key_prefix,
+                prefix: key.key_prefix,
+                secret: raw_key,
+                policy: key.policy
+              })
           }
         )
       }}

@@ -2,6 +2,7 @@ import { Checkbox, Loader } from "@mantine/core"
 import { useEffect, useEffectEvent, useState } from "react"
 import { useLive } from "../../../api/live.ts"
 import { useApi } from "../../../api/queries.ts"
+import { UnpricedNote } from "../../../shared/keys/UnpricedNote.tsx"
 import { IdLink } from "../../../shared/links/IdLink.tsx"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 import { eventsPath, type UsageRow } from "../../../shared/usage/useUsageEvents.ts"
@@ -59,6 +60,7 @@ export const SendRequest = ({ arrived, made, onArrived, onStored }: Props) => {
 
   return (
     <>
+      {made !== undefined && <UnpricedNote policy={made.policy} />}
       {arrived === undefined && made?.secret !== "" && (
         <>
           <p>
