@@ -39,8 +39,9 @@ export class SeenModels extends Context.Service<
           const groups = yield* usage.breakdown("models", { from, breakdown_limit: maxSeenModels, sort_by })
           const latencies = p95 === "true" ? yield* orTooSlow(series.latencyByModel(from)) : new Map<string, number>()
           const stored = yield* prices.list
+          const refused = yield* usage.refusedForPrice({ from, breakdown_limit: maxSeenModels })
           const named = groups.filter(({ name }) => !UsageSums.isWithoutModel(name))
-          const seen = seenModels(named, stored, latencies).filter(
+          const seen = refusedFirst(seenModels(withRefused(named, refused), stored, latencies, refused)).filter(
             (model) => priced === undefined || (model.price !== null) === (priced === "true")
           )
           return {
@@ -68,11 +69,28 @@ const tooSlow = new ControlError(
 
 type Groups = Effect.Success<ReturnType<Usage["Service"]["breakdown"]>>
 
+/** Adds the models whose names no upstream has answered, because all their requests were refused. */
+const withRefused = (groups: Groups, refused: Groups): Groups => {
+  const known = new Set(groups.map(({ name }) => name))
+  return [...groups, ...refused.filter(({ name }) => !known.has(name))]
+}
+
+/** A model that has a price by now is refused no longer. */
+const refusedFirst = (models: ReadonlyArray<SeenModel>): ReadonlyArray<SeenModel> => {
+  const isRefused = ({ price, refused_for_price_count }: SeenModel) => price === null && refused_for_price_count > 0
+  return [
+    ...models.filter(isRefused).toSorted((a, b) => b.refused_for_price_count - a.refused_for_price_count),
+    ...models.filter((model) => !isRefused(model))
+  ]
+}
+
 const seenModels = (
   groups: Groups,
   stored: ReadonlyArray<ModelPrice>,
-  p95: ReadonlyMap<string, number>
+  p95: ReadonlyMap<string, number>,
+  refused: Groups
 ): ReadonlyArray<SeenModel> => {
+  const refusals = new Map(refused.map(({ name, summary }) => [name, summary.request_count]))
   const patterns = PriceBook.patternsOf(stored)
   const byName = new Map(stored.map((price) => [price.model, price]))
   return groups.map(({ name, summary }) => {
@@ -85,6 +103,7 @@ const seenModels = (
       book_price: book ?? null,
       at_book_price_usd: book === undefined ? null : costAt(book, summary),
       p95_latency_ms: p95.get(name) ?? null,
+      refused_for_price_count: refusals.get(name) ?? 0,
       summary
     }
   })

@@ -51,6 +51,8 @@ export class Usage extends Context.Service<
       by: FreeLabel,
       query: BreakdownQuery
     ) => Effect.Effect<Breakdown, UsageFailure, Operator>
+    /** By model, the requests that a policy refused because the model has no price. Reads the events. */
+    readonly refusedForPrice: (query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
     readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, UsageFailure, Operator>
     /** Returns values of a field of the usage records that begin with `prefix`, in alphabetical order. */
     readonly values: (
@@ -147,6 +149,10 @@ const make = Effect.gen(function* () {
 
     breakdownByLabel: Effect.fn("Usage.breakdownByLabel")((by: FreeLabel, query: BreakdownQuery) =>
       analyze(query, () => breakdowns.readByLabel(by, query))
+    ),
+
+    refusedForPrice: Effect.fn("Usage.refusedForPrice")((query: BreakdownQuery) =>
+      analyze(query, () => breakdowns.readDenied("price", query))
     ),
 
     /** The sums by task take as long as all others, so that both are read at once, each in a snapshot of its own. */

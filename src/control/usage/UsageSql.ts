@@ -121,8 +121,8 @@ export const make = (sql: SqlClient) => {
     matchingEvents: (filter: UsageFilter): Fragment =>
       eventConditions(filter, rangeOf(filter), { ...eventExpressions, model: rollupColumns.model }),
 
-    /** Returns one row for each event that names a session or an end user. */
-    matchingLabels: (filter: UsageFilter, label: "session_id" | "end_user"): Fragment => sql`
+    /** Returns one row for each event that names a session, an end user, or a model as the client sent it. */
+    matchingLabels: (filter: UsageFilter, label: "session_id" | "end_user" | "model"): Fragment => sql`
       SELECT ${eventColumns(expensiveFrom(filter))}, 
       ${sql.literal(`'${label}'`)} AS dimension, ${sql.literal(label)} AS name FROM usage_events
       WHERE ${sql.literal(label)} IS NOT NULL AND ${eventConditions(filter, rangeOf(filter))}`,

@@ -62,6 +62,46 @@ suite("Seen models", (it) => {
     })
   )
 
+  it.effect("that were refused for want of a price come first, until they have one", () =>
+    Effect.gen(function* () {
+      yield* StoredUsage.empty
+      const { sql } = yield* Database
+      yield* requests("used", 5, "1 day")
+      yield* requests("wanted", 2, "1 day")
+      yield* requests("sometimes", 3, "1 hour")
+      yield* requests("long-ago", 9, "40 days")
+      const refuse = (check: string, model: string, known: boolean) => sql`UPDATE usage_events
+        SET status = 'failure', status_code = 403, error_code = 'policy_denied', cost_source = 'none', cost_nanos = 0,
+          denial = jsonb_build_object('check', ${check}::text), model_known = ${known} WHERE model = ${model}`
+      yield* refuse("price", "wanted", false)
+      yield* refuse("price", "long-ago", false)
+      yield* sql`UPDATE usage_events SET denial = '{"check":"price"}' WHERE id =
+        (SELECT id FROM usage_events WHERE model = 'sometimes' LIMIT 1)`
+      yield* requests("secret", 7, "1 day")
+      yield* refuse("model", "secret", false)
+      const shown = (query = "") =>
+        Effect.map(ok("GET", `${models}${query}`), (list) =>
+          [0, 1, 2, 3].map((place) => [
+            at(list, "models", place, "model"),
+            at(list, "models", place, "refused_for_price_count"),
+            at(list, "models", place, "summary", "request_count")
+          ])
+        )
+      const nothing = [undefined, undefined, undefined]
+      const first = [
+        ["wanted", 2, 2],
+        ["sometimes", 1, 3]
+      ]
+      assert.deepStrictEqual(yield* shown(), [...first, ["used", 0, 5], nothing])
+      assert.deepStrictEqual(yield* shown("?priced=false&limit=2"), [...first, nothing, nothing])
+      yield* ok("PUT", `${admin}/model-prices/wanted`, {
+        body: { input_usd_per_million: 1, output_usd_per_million: 2 }
+      })
+      assert.deepStrictEqual((yield* shown())[0], ["sometimes", 1, 3])
+      yield* call("DELETE", `${admin}/model-prices/wanted`)
+    })
+  )
+
   it.effect("without a price have what they would have cost by the book", () =>
     Effect.gen(function* () {
       yield* StoredUsage.empty

@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { createKey } from "../../RunningGateway.ts"
 import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { describePortal } from "../PortalBrowser.ts"
 
@@ -56,6 +57,25 @@ describePortal("The first minute", (portal) => {
     await page.getByRole("button", { name: "Try again" }).click()
     await eventuallyTrue(async () => !(await failed.innerText()).includes("the audit log"))
     await page.getByRole("figure", { name: "Tokens" }).waitFor()
+  })
+
+  it("names the models that were refused for want of a price, and so do the prices, before all others", async () => {
+    const { raw } = await createKey(portal.gateway, { name: "strict", policy: { unpriced_models: "refuse" } })
+    const refused = await fetch(`${portal.gateway.proxy}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${raw}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "wanted <b>model</b>", messages: [{ role: "user", content: "Hello" }] })
+    })
+    assert.strictEqual(refused.status, 403)
+    const isRecorded = async () =>
+      JSON.stringify(await portal.gateway.operate("GET", "/models?priced=false")).includes("wanted")
+    await eventuallyTrue(isRecorded)
+    const { page } = await portal.open("/models")
+    const row = page.getByRole("table", { name: "Models" }).getByRole("row").nth(1)
+    await row.getByText("wanted <b>model</b>").waitFor()
+    await row.getByText("1 request refused for it").waitFor()
+    await page.goto(`${portal.gateway.control}/admin-ui/`)
+    await page.getByText("has no price, and 1 request refused for it in 30 days").waitFor()
   })
 
   it("does not begin anew after a quiet month, and numbers that cannot be read are not zero", async () => {

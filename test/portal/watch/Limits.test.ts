@@ -50,7 +50,7 @@ describePortal("Limits", (portal) => {
     assert.strictEqual(await page.getByRole("button", { name: "Raise it" }).count(), 0)
   })
 
-  const ask = async (settings: object, asked: object) => {
+  const ask = async (settings: Parameters<typeof createKey>[1], asked: object) => {
     const key = await createKey(portal.gateway, settings)
     const asking = await fetch(`${portal.gateway.control}/admin-ui/v1/me/raise-requests`, {
       method: "POST",

@@ -21,6 +21,8 @@ const SeenModel = Schema.Struct({
   at_book_price_usd: Schema.NullOr(Schema.Finite),
   /** The 95th percentile since `from`, within two per cent. `null` if no histogram has its requests, or without `p95`. */
   p95_latency_ms: Schema.NullOr(Schema.Finite),
+  /** The requests that a policy refused because the model has no price. */
+  refused_for_price_count: Schema.Int,
   summary: UsageSummary
 })
 export type SeenModel = typeof SeenModel.Type
@@ -46,6 +48,6 @@ export const SeenModelsApi = HttpApiGroup.make("models")
       .annotateMerge(operation("List the models of the last 30 days", "usage:read"))
       .annotate(
         OpenApi.Description,
-        "The most used come first. `priced=false` lists models whose requests are charged as `unpriced_models` says, or refused, for want of a price."
+        "The most used come first, and before them those without a price that were asked for and refused for want of it. `priced=false` lists models whose requests are charged as `unpriced_models` says, or refused, for want of a price."
       )
   )

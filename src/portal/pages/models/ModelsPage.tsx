@@ -61,6 +61,7 @@ const Mistake = () => {
   const sum = (of: (model: NonNullable<typeof models>[number]) => number) =>
     models?.reduce((total, model) => total + of(model), 0) ?? 0
   const known = models?.filter(({ at_book_price_usd }) => at_book_price_usd !== null) ?? []
+  const refused = models?.filter(({ refused_for_price_count }) => refused_for_price_count > 0) ?? []
   const charged = sum(({ at_book_price_usd, summary }) => (at_book_price_usd === null ? 0 : summary.estimated_cost_usd))
   const byBook = sum(({ at_book_price_usd }) => at_book_price_usd ?? 0)
   return (
@@ -70,7 +71,7 @@ const Mistake = () => {
           label="Models without a price"
           query={unpriced}
           value={`${unpriced.data?.has_more === true ? "≥ " : ""}${countText(models?.length ?? 0)}`}
-          detail={`${countText(known.length)} of them are in the price book`}
+          detail={`${countText(known.length)} of them are in the price book, ${countText(refused.length)} were refused`}
         />
         <Tile
           label="Charged for them"

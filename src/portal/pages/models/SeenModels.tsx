@@ -8,7 +8,7 @@ import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { Count, Money } from "../../shared/words/Amounts.tsx"
-import { durationText, moneyText, percentText } from "../../shared/words/format.ts"
+import { countedText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { pairText, type SeenModel } from "./prices.ts"
 
@@ -63,7 +63,7 @@ const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArra
     id: "price",
     header: "$ per million, in / out",
     main: true,
-    cell: ({ book_price, model, price }) =>
+    cell: ({ book_price, model, price, refused_for_price_count: refused }) =>
       price !== null ? (
         <span>
           {pairText(price)} {price.model !== model && <code>{price.model}</code>}
@@ -71,6 +71,7 @@ const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArra
       ) : (
         <Group gap={6} wrap="nowrap">
           <StatusWord meaning="warning">no price</StatusWord>
+          {refused > 0 && <span>{countedText(refused, "request")} refused for it</span>}
           {book_price !== null && <span>book: {pairText(book_price)}</span>}
         </Group>
       )

@@ -49,18 +49,23 @@ export const useFindings = () => {
   const system = useApi("/admin-ui/admin/system", {}, often)
   const audit = useAuditFault()
 
-  const unpriced = (models.data?.models ?? []).filter(({ summary }) => summary.unpriced_request_count > 0)
+  const unpriced = (models.data?.models ?? []).filter(
+    ({ refused_for_price_count, summary }) => refused_for_price_count > 0 || summary.unpriced_request_count > 0
+  )
   const failing = guardrails.data?.request_count ?? 0
   const index = counts.data?.index
   const findings: ReadonlyArray<Finding> = [
     ...ofLimits(limits.data?.limits ?? [], at),
     ...ofAsked(asked.data ?? []),
     ...ofKeys([...new Map(lists.flat().map((key) => [key.id, key])).values()], now, at),
-    ...unpriced.map(({ model, summary }) => ({
+    ...unpriced.map(({ model, refused_for_price_count: refused, summary }) => ({
       id: `unpriced ${model}`,
       weight: 2 as const,
       name: model,
-      sentence: `has no price, and ${countedText(summary.unpriced_request_count, "request")} in 30 days`,
+      sentence:
+        refused > 0
+          ? `has no price, and ${countedText(refused, "request")} refused for it in 30 days`
+          : `has no price, and ${countedText(summary.unpriced_request_count, "request")} in 30 days`,
       path: "/models"
     })),
     ...(failing > 0
