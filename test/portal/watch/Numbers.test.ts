@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ApiError } from "../../../src/portal/api/ApiError.ts"
 import { alarmsOf } from "../../../src/portal/pages/board/alarms.ts"
-import { ofKeys, ofLimits, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
+import { ofAsked, ofKeys, ofLimits, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
 import {
   ofHealth,
   ofLetters,
@@ -166,6 +166,15 @@ describe("what needs attention", () => {
         [2, "will have daily_budget_usd used up 2026-11-26 at this rate"],
         [2, "has 8 open dead letters: tasks that have failed for good"]
       ]
+    )
+  })
+
+  it("is a holder who asks for a limit, for a model, or for more of what they do not know", () => {
+    const asked = { id: "1", key_name: "ada", key_prefix: "rk_live_1", meter: null, model: null, reason: "a demo" }
+    const sentences = ofAsked([asked, { ...asked, meter: "rpm_limit" }, { ...asked, model: "large" }])
+    assert.deepStrictEqual(
+      sentences.map(({ sentence }) => sentence),
+      ["asks for more: a demo", "asks for more rpm_limit: a demo", "asks for the model large: a demo"]
     )
   })
 

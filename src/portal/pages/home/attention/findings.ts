@@ -70,16 +70,17 @@ interface Asked {
   readonly key_name: string | null
   readonly key_prefix: string
   readonly meter: string | null
+  readonly model: string | null
   readonly reason: string
 }
 
 /** Holders of keys who wait for an answer. */
 export const ofAsked = (asked: ReadonlyArray<Asked>): ReadonlyArray<Finding> =>
-  asked.map(({ id, key_name, key_prefix, meter, reason }) => ({
+  asked.map(({ id, key_name, key_prefix, meter, model, reason }) => ({
     id: `asked ${id}`,
     weight: 2,
     name: key_name ?? key_prefix,
-    sentence: `asks for more${meter === null ? "" : ` ${meter}`}: ${reason}`,
+    sentence: `asks for ${model === null ? ["more", meter ?? []].flat().join(" ") : `the model ${model}`}: ${reason}`,
     path: "/limits/requests",
     search: { state: "open" }
   }))
