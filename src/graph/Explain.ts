@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import type { WaitingQueue } from "../status/history/WaitingMessages.ts"
 import * as WaitingMessages from "../status/history/WaitingMessages.ts"
+import { join, part, SentencePart, say, textOf, timed, type Words } from "./SentenceParts.ts"
 import type { Exception, TaskState } from "./TaskState.ts"
 
 const N = Schema.NullOr(Schema.String)
@@ -30,6 +31,8 @@ export const Explanation = Schema.Struct({
   task_id: Schema.String,
   verdict: Verdict,
   sentence: Schema.String,
+  /** The sentence in parts, for readers that show its times and ids in another way. */
+  sentence_parts: Schema.Array(SentencePart),
   /** The queue in which the task waits, or from which it was delivered. For a dead letter, its dead-letter queue. */
   queue_name: N,
   /** The time at which this state began. */
@@ -106,17 +109,29 @@ export const queueToInspect = (state: TaskState, now: number): string | undefine
 export const explain = (taskId: string, state: TaskState, context: ExplainContext, now: number): Explanation => {
   const explanation = explainState(taskId, state, context, now)
   const { status: last } = context
-  if (explanation.verdict !== "unknown" || last === undefined) return explanation
-  const sentence = joinSentences(explanation.sentence, `Its last status is ${last.status}${at(last.timestamp)}.`)
-  return { ...explanation, sentence, status: last.status }
+  if (explanation.verdict !== "unknown" || last === undefined) return withSentence(explanation)
+  const lastWords = say`Its last status is ${part("quoted", last.status)}${timed("at", last.timestamp)}.`
+  const words = joinSentences(explanation.words, lastWords)
+  return withSentence({ ...explanation, words, status: last.status })
 }
+
+/** An explanation whose sentence is still in the words of `SentenceParts`. */
+interface Explained extends Omit<Explanation, "sentence" | "sentence_parts"> {
+  readonly words: Words
+}
+
+const withSentence = ({ words, ...explanation }: Explained): Explanation => ({
+  ...explanation,
+  sentence: textOf(words),
+  sentence_parts: words
+})
 
 const explainState = (
   taskId: string,
   state: TaskState,
   { children, inspection }: ExplainContext,
   now: number
-): Explanation => {
+): Explained => {
   const base = { ...emptyExplanation, task_id: taskId }
   switch (state._tag) {
     case "Finished":
@@ -139,8 +154,8 @@ const explainState = (
       return {
         ...base,
         ...childrenFields(children),
-        sentence: joinSentences(
-          `Its state is unknown. To determine it, the service needs ${state.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")}.`,
+        words: joinSentences(
+          say`Its state is unknown. To determine it, the service needs ${state.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")}.`,
           childrenSentence(children)
         ),
         missing_evidence: state.missing
@@ -148,23 +163,24 @@ const explainState = (
   }
 }
 
-const explainFinished = (base: BaseExplanation, state: StateOf<"Finished">): Explanation => {
+const explainFinished = (base: BaseExplanation, state: StateOf<"Finished">): Explained => {
   const { status, when } = state
-  const sentence = `It is done: its last status is ${status}${at(when.timestamp)}.`
-  return { ...base, verdict: "finished", sentence, status, since: when.timestamp }
+  const words = say`It is done: its last status is ${part("quoted", status)}${timed("at", when.timestamp)}.`
+  return { ...base, verdict: "finished", words, status, since: when.timestamp }
 }
 
-const explainDeadLettered = (base: BaseExplanation, state: StateOf<"DeadLettered">): Explanation => {
+const explainDeadLettered = (base: BaseExplanation, state: StateOf<"DeadLettered">): Explained => {
   const { dlqId, exception, queue, reason, when } = state
   const name =
     dlqId === null
-      ? "It has no record, so it cannot be replayed before its queue is indexed (POST /dlq/queues/index)."
-      : `Replay it by its id ${dlqId}.`
-  const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${causeText(reason, exception)}. ${name}`
+      ? say`It has no record, so it cannot be replayed before its queue is indexed (POST /dlq/queues/index).`
+      : say`Replay it by its id ${part("dead_letter", dlqId)}.`
+  const to = part("quoted", queue, "a queue")
+  const words = say`It was dead-lettered${timed("at", when.timestamp)} to ${to} for ${cause(reason, exception)}. ${name}`
   return {
     ...base,
     verdict: "dead_lettered",
-    sentence,
+    words,
     queue_name: queue,
     dlq_id: dlqId,
     reason,
@@ -173,13 +189,14 @@ const explainDeadLettered = (base: BaseExplanation, state: StateOf<"DeadLettered
   }
 }
 
-const explainRejected = (base: BaseExplanation, state: StateOf<"Rejected">): Explanation => {
+const explainRejected = (base: BaseExplanation, state: StateOf<"Rejected">): Explained => {
   const { exception, queue, reason, when } = state
-  const sentence = `Its worker rejected it${at(when.timestamp)} for ${causeText(reason, exception)}. The worker has no retry policy.`
+  const rejected = say`Its worker rejected it${timed("at", when.timestamp)} for ${cause(reason, exception)}.`
+  const words = joinSentences(rejected, say`The worker has no retry policy.`)
   return {
     ...base,
     verdict: "rejected",
-    sentence,
+    words,
     queue_name: queue,
     reason,
     ...exceptionOf(exception),
@@ -187,13 +204,15 @@ const explainRejected = (base: BaseExplanation, state: StateOf<"Rejected">): Exp
   }
 }
 
-const explainBeingHandled = (base: BaseExplanation, state: StateOf<"BeingHandled">): Explanation => {
+const explainBeingHandled = (base: BaseExplanation, state: StateOf<"BeingHandled">): Explained => {
   const { attempt, consumer, queue, when } = state
-  const by = consumer ?? "a worker"
+  const by = part("quoted", consumer, "a worker")
+  const from = part("queue", queue, "its queue")
+  const retry = attempt ? `, in retry ${attempt}` : ""
   return {
     ...base,
     verdict: "being_handled",
-    sentence: `${by} has been processing it${since(when.timestamp)}, from ${queue ?? "its queue"}${attempt ? `, in retry ${attempt}` : ""}.`,
+    words: say`${by} has been processing it${timed("since", when.timestamp)}, from ${from}${retry}.`,
     queue_name: queue,
     consumer_name: consumer,
     retry_attempt: attempt,
@@ -206,33 +225,35 @@ const explainWaiting = (
   state: WaitingForRetry,
   now: number,
   inspection: Inspection
-): Explanation => {
+): Explained => {
   const { attempt, exception, maxRetries, queue, reason, retryQueue, when } = state
   const retry = { retry_attempt: attempt, max_retries: maxRetries, reason, ...exceptionOf(exception) }
   if (queue !== null && isDelayOver(state, now))
     return { ...explainQueued(base, queue, untilOf(state), inspection), ...retry }
   const until = untilOf(state)
-  const sentence = `Retry ${attempt ?? "?"} of ${maxRetries ?? "?"} waits in ${retryQueue ?? "a retry queue"}${
-    until === null ? ", whose delay is not known" : ` until ${until}`
-  }, because of ${causeText(reason, exception)}.`
+  const number = `Retry ${attempt ?? "?"} of ${maxRetries ?? "?"}`
+  const inQueue = part("quoted", retryQueue, "a retry queue")
+  const end = until === null ? say`, whose delay is not known` : timed("until", until)
+  const words = say`${number} waits in ${inQueue}${end}, because of ${cause(reason, exception)}.`
   return {
     ...base,
     ...retry,
     verdict: "waiting_for_retry",
-    sentence,
+    words,
     queue_name: retryQueue,
     since: when.timestamp,
     until
   }
 }
 
-const explainPublished = (base: BaseExplanation, state: StateOf<"Published">): Explanation => {
+const explainPublished = (base: BaseExplanation, state: StateOf<"Published">): Explained => {
   const { stage, when } = state
-  const sentence = `It was published to the stage ${stage}${at(when.timestamp)}. No worker has reported it, and the queue of the stage is unknown here.`
+  const published = say`It was published to the stage ${part("quoted", stage)}${timed("at", when.timestamp)}.`
+  const words = joinSentences(published, say`No worker has reported it, and the queue of the stage is unknown here.`)
   return {
     ...base,
     verdict: "queued",
-    sentence,
+    words,
     since: when.timestamp,
     missing_evidence: ["queue_of_the_task"]
   }
@@ -241,43 +262,35 @@ const explainPublished = (base: BaseExplanation, state: StateOf<"Published">): E
 /** Explains a task about which nothing is stored. The task may be one of the messages that wait in a queue. */
 export const explainUnknownTask = (taskId: string, waiting: ReadonlyArray<WaitingQueue>): Explanation => {
   const only = waiting.length === 1 ? waiting[0] : undefined
-  return {
+  return withSentence({
     ...emptyExplanation,
     task_id: taskId,
-    sentence: `There is no status, observation or dead letter of the task. ${WaitingMessages.sentence(waiting)}`,
+    words: say`There is no status, observation or dead letter of the task. ${WaitingMessages.sentence(waiting)}`,
     queue_name: only?.queue ?? null,
     ready: only?.ready ?? null,
     consumers: only?.consumers ?? null,
     missing_evidence: ["status", "observations"]
-  }
+  })
 }
 
 const explainAcknowledged = (
   base: BaseExplanation,
   { status, when }: StateOf<"Acknowledged">,
   children: ExaminedChildren
-): Explanation => {
-  const it = `Its worker acknowledged it${at(when.timestamp)}`
+): Explained => {
+  const it = say`Its worker acknowledged it${timed("at", when.timestamp)}`
   const since = status === null ? when.timestamp : status.when.timestamp
   const partial = { ...base, status: status?.text ?? null, since }
-  const sentenceSoFar =
+  const soFar =
     status === null
-      ? `${it}, and it has no status.`
-      : `${it}, but its last status, ${status.text}${at(since)}, is not terminal.`
+      ? say`${it}, and it has no status.`
+      : say`${it}, but its last status, ${part("quoted", status.text)}${timed("at", since)}, is not terminal.`
   if (children.open.length > 0) {
-    return {
-      ...partial,
-      verdict: "waiting_for_children",
-      sentence: joinSentences(sentenceSoFar, childrenSentence(children))
-    }
+    return { ...partial, verdict: "waiting_for_children", words: joinSentences(soFar, childrenSentence(children)) }
   }
-  if (status === null) return { ...partial, verdict: "finished", sentence: sentenceSoFar }
-  const end = "Its final status is still to come, or its workers publish no terminal status."
-  return {
-    ...partial,
-    verdict: "acknowledged",
-    sentence: joinSentences(sentenceSoFar, childrenSentence(children), end)
-  }
+  if (status === null) return { ...partial, verdict: "finished", words: soFar }
+  const end = say`Its final status is still to come, or its workers publish no terminal status.`
+  return { ...partial, verdict: "acknowledged", words: joinSentences(soFar, childrenSentence(children), end) }
 }
 
 const childrenFields = ({ examined, open }: ExaminedChildren) => ({
@@ -287,18 +300,18 @@ const childrenFields = ({ examined, open }: ExaminedChildren) => ({
 
 const maxNamedChildren = 5
 
-const childrenSentence = ({ examined, hasMore, open }: ExaminedChildren): string => {
-  if (examined === 0) return ""
+const childrenSentence = ({ examined, hasMore, open }: ExaminedChildren): Words => {
+  if (examined === 0) return []
   const all = hasMore ? `the first ${examined}` : String(examined)
-  if (open.length === 0) return `Its children are done (${all}).`
-  const names = open
+  if (open.length === 0) return say`Its children are done (${all}).`
+  const named = open
     .slice(0, maxNamedChildren)
-    .map(({ task_id, verdict }) => `${task_id} (${verdict.replaceAll("_", " ")})`)
+    .map(({ task_id, verdict }) => say`${part("task", task_id)} (${verdict.replaceAll("_", " ")})`)
   const others = open.length > maxNamedChildren ? " and others" : ""
-  return `Children that are not known to be done, ${open.length} of ${all}: ${names.join(", ")}${others}.`
+  return say`Children that are not known to be done, ${open.length} of ${all}: ${join(named, ", ")}${others}.`
 }
 
-const joinSentences = (...all: ReadonlyArray<string>): string => all.filter((one) => one !== "").join(" ")
+const joinSentences = (...all: ReadonlyArray<Words>): Words => join(all, " ")
 
 /** Returns the delay that the name of a retry queue contains: see `RetryQueues`. */
 export const delayMsOf = (retryQueue: string): number | undefined => {
@@ -324,34 +337,29 @@ const explainQueued = (
   queue: string,
   from: string | null,
   inspection: Inspection
-): Explanation => {
+): Explained => {
   const waits = { ...base, queue_name: queue, since: from }
+  const name = part("queue", queue)
   if (inspection === "missing") {
-    return {
-      ...waits,
-      verdict: "no_queue",
-      sentence: `It should wait in ${queue}, but this queue does not exist: start the worker that declares it.`
-    }
+    const words = say`It should wait in ${name}, but this queue does not exist: start the worker that declares it.`
+    return { ...waits, verdict: "no_queue", words }
   }
   if (inspection === "unavailable") {
-    const sentence = `It should wait in ${queue}, but the broker does not report the length of this queue.`
-    return { ...waits, verdict: "queued", sentence, missing_evidence: ["broker"] }
+    const words = say`It should wait in ${name}, but the broker does not report the length of this queue.`
+    return { ...waits, verdict: "queued", words, missing_evidence: ["broker"] }
   }
   const { consumers, messages: ready } = inspection
   const counted = { ...waits, ready, consumers }
   if (consumers === 0) {
-    return {
-      ...counted,
-      verdict: "no_consumer",
-      sentence: `${queue} has no consumer, and ${messagesAre(ready)} waiting in it: start its worker.`
-    }
+    const words = say`${name} has no consumer, and ${messagesAre(ready)} waiting in it: start its worker.`
+    return { ...counted, verdict: "no_consumer", words }
   }
   if (ready === 0) {
-    const sentence = `No message waits in ${queue}: one of its ${consumers} consumers has the task, or the task was never published.`
-    return { ...counted, sentence, missing_evidence: ["observations"] }
+    const words = say`No message waits in ${name}: one of its ${consumers} consumers has the task, or the task was never published.`
+    return { ...counted, words, missing_evidence: ["observations"] }
   }
-  const sentence = `It waits in ${queue}, after at most ${ready - 1} others, for one of ${consumers} consumers.`
-  return { ...counted, verdict: "queued", sentence }
+  const words = say`It waits in ${name}, after at most ${ready - 1} others, for one of ${consumers} consumers.`
+  return { ...counted, verdict: "queued", words }
 }
 
 const messagesAre = (messages: number): string => (messages === 1 ? "1 message is" : `${messages} messages are`)
@@ -359,22 +367,20 @@ const messagesAre = (messages: number): string => (messages === 1 ? "1 message i
 /** The maximum length of an exception message in `sentence`. The member `exception_message` is not shortened. */
 const longestMessage = 200
 
-const causeText = (reason: string | null, { message, type }: Exception): string => {
-  const text = message === null ? "" : `: ${message.slice(0, longestMessage).trim().replace(/\.$/, "")}`
-  if (type === null || type === reason) return `${reason ?? "an unknown reason"}${text}`
-  return `${reason ?? "an unknown reason"} (${type}${text})`
+const cause = (reason: string | null, { message, type }: Exception): Words => {
+  const why = part("quoted", reason, "an unknown reason")
+  const text =
+    message === null ? [] : say`: ${part("quoted", message.slice(0, longestMessage).trim().replace(/\.$/, ""))}`
+  return type === null || type === reason ? say`${why}${text}` : say`${why} (${part("quoted", type)}${text})`
 }
 
 const exceptionOf = ({ message, type }: Exception) => ({ exception_type: type, exception_message: message })
 
-const at = (timestamp: string | null): string => (timestamp === null ? "" : ` at ${timestamp}`)
-const since = (timestamp: string | null): string => (timestamp === null ? "" : ` since ${timestamp}`)
-
 type BaseExplanation = typeof emptyExplanation & { readonly task_id: string }
 
-const emptyExplanation: Omit<Explanation, "task_id"> = {
+const emptyExplanation: Omit<Explained, "task_id"> = {
   verdict: "unknown",
-  sentence: "",
+  words: [],
   queue_name: null,
   since: null,
   until: null,

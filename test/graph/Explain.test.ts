@@ -109,6 +109,24 @@ describe("explain: why a task is not done", () => {
     )
   })
 
+  it("in parts that tell times, ids and foreign texts from its own words", () => {
+    const given: Given = { observed: [received(1), deadLettered(3)], said: [["failed", 3]], letters: [record(3)] }
+    const { dlq_id, sentence, sentence_parts } = explained(given)
+    assert.strictEqual(sentence_parts.map(({ text }) => text).join(""), sentence)
+    const { since } = explained(given)
+    assert.deepInclude(sentence_parts, { kind: "at", text: `at ${since}`, time: String(since) })
+    assert.deepInclude(sentence_parts, { kind: "dead_letter", text: String(dlq_id) })
+    assert.deepInclude(sentence_parts, { kind: "quoted", text: "handler_error" })
+    const open = Array.from({ length: 7 }, (_, n) => ({ task_id: `c${n}`, verdict: "queued" as const }))
+    const children: ExaminedChildren = { examined: 7, hasMore: false, open }
+    const parent = explained({ observed: [received(1), acked(2)], said: [["aggregating", 2]], children })
+    assert.deepStrictEqual(
+      parent.sentence_parts.flatMap(({ kind, text }) => (kind === "task" ? [text] : [])),
+      ["c0", "c1", "c2", "c3", "c4"]
+    )
+    assert.include(parent.sentence, "7 of 7: c0 (queued), c1 (queued)")
+  })
+
   it("because it waits for its retry, until when", () => {
     const told = explained({ observed: [received(1), retried(2)], now: 2.4 })
     assert.deepInclude(told, {

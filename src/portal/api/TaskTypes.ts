@@ -47,6 +47,7 @@ export type {
 export type GraphNode = ExecutionGraph["nodes"][number]
 export type GraphEdge = ExecutionGraph["edges"][number]
 export type Verdict = Explanation["verdict"]
+export type SentencePart = Explanation["sentence_parts"][number]
 export type QueueState = QueueView["state"]
 /** Letters by their ids, or all that match when the request arrives. */
 export type LetterSelection = Selection

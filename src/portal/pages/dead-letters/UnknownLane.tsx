@@ -8,6 +8,7 @@ import { taskPath } from "../../api/tasks.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { ExplainedSentence } from "../../shared/tasks/ExplainedSentence.tsx"
 import { meaningOfVerdict, verdictWords } from "../../shared/tasks/meanings.ts"
 import { ReplayDialog } from "../../shared/tasks/ReplayDialog.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
@@ -106,7 +107,7 @@ const HasItRun = ({ taskId }: { readonly taskId: string }) => {
       {data !== undefined && (
         <p className={styles.choices}>
           <StatusWord meaning={meaningOfVerdict(data.verdict, data.status)}>{verdictWords(data.verdict)}</StatusWord>{" "}
-          <ForeignText>{data.sentence}</ForeignText>{" "}
+          <ExplainedSentence parts={data.sentence_parts} />{" "}
           <Link to="/tasks/$taskId" params={{ taskId }}>
             All of it
           </Link>

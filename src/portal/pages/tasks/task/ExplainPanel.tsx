@@ -5,12 +5,11 @@ import { useTasksApi } from "../../../api/queries.ts"
 import type { Explanation, Queues, Verdict } from "../../../api/TaskTypes.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { ExplainedSentence } from "../../../shared/tasks/ExplainedSentence.tsx"
 import { meaningOfVerdict, verdictWords } from "../../../shared/tasks/meanings.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "./Task.module.css"
-
-const mostChildren = 5
 
 interface PauseProps {
   readonly queue: string | null
@@ -51,33 +50,19 @@ export const ExplainPanel = ({ explanation }: { readonly explanation: UseQueryRe
         <div className={styles.explain}>
           <p>
             <StatusWord meaning={meaningOfVerdict(data.verdict, data.status)}>{verdictWords(data.verdict)}</StatusWord>{" "}
-            <ForeignText>{data.sentence}</ForeignText>
+            <ExplainedSentence parts={data.sentence_parts} />
           </p>
           <p className={styles.beside}>
-            {data.since !== null && <When at={data.since} />}
-            {data.until !== null && (
+            {data.since !== null && !data.sentence_parts.some((part) => "time" in part && part.time === data.since) && (
               <span>
-                next attempt <When at={data.until} />
+                since <When at={data.since} />
               </span>
             )}
-            {data.missing_evidence.length > 0 && <span>not known: {data.missing_evidence.join(", ")}</span>}
+            {data.missing_evidence.length > 0 && (
+              <span>not known: {data.missing_evidence.map((name) => name.replaceAll("_", " ")).join(", ")}</span>
+            )}
           </p>
           <Pause queue={data.queue_name} verdict={data.verdict} />
-          {data.open_children.length > 0 && (
-            <ul className={styles.children}>
-              {data.open_children.slice(0, mostChildren).map(({ task_id, verdict }) => (
-                <li key={task_id}>
-                  <Link to="/tasks/$taskId" params={{ taskId: task_id }}>
-                    <ForeignText>{task_id}</ForeignText>
-                  </Link>{" "}
-                  {verdictWords(verdict)}
-                </li>
-              ))}
-              {data.open_children.length > mostChildren && (
-                <li>and {data.open_children.length - mostChildren} more children that may not be done</li>
-              )}
-            </ul>
-          )}
         </div>
       )}
     </Panel>
