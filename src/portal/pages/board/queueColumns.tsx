@@ -1,6 +1,5 @@
 import { Group } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
-import type { ReactNode } from "react"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { meaningOfQueue } from "../../shared/tasks/meanings.ts"
@@ -36,10 +35,10 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     numeric: true,
     main: true,
     cell: ({ oldest_age, ready }) => (
-      <Labelled name="ready">
+      <span className={styles.stacked}>
         <Count of={ready} short />
         {oldest_age !== null && <Age {...oldest_age} />}
-      </Labelled>
+      </span>
     )
   },
   {
@@ -48,14 +47,14 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     numeric: true,
     main: true,
     cell: ({ in_work, longest }) => (
-      <Labelled name="in work">
+      <span className={styles.stacked}>
         <Count of={in_work} short />
         {longest !== undefined && (
           <Link to="/tasks/$taskId" params={{ taskId: longest.task_id }} className={styles.beside}>
             oldest <When at={longest.started_at} />
           </Link>
         )}
-      </Labelled>
+      </span>
     )
   },
   {
@@ -64,14 +63,14 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     numeric: true,
     main: true,
     cell: ({ next_retry_at, waiting_for_retry }) => (
-      <Labelled name="waiting for retry">
+      <span className={styles.stacked}>
         <Count of={waiting_for_retry} short />
         {next_retry_at !== null && (
           <span className={styles.beside}>
             next <When at={next_retry_at} />
           </span>
         )}
-      </Labelled>
+      </span>
     )
   },
   {
@@ -80,7 +79,7 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     numeric: true,
     main: true,
     cell: ({ dead, open, queue, settled }) => (
-      <Labelled name="dead">
+      <span className={styles.stacked}>
         {dead === null || open === null || open === 0 ? (
           <Count of={dead === null ? null : open} />
         ) : (
@@ -93,7 +92,7 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
             {settled} replayed
           </Link>
         )}
-      </Labelled>
+      </span>
     )
   },
   {
@@ -102,10 +101,10 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     numeric: true,
     main: true,
     cell: ({ consumers, stopped_consumers }) => (
-      <Labelled name="consumers">
+      <span className={styles.stacked}>
         <Count of={consumers} />
         {stopped_consumers > 0 && <span className={styles.beside}>{stopped_consumers} stopped</span>}
-      </Labelled>
+      </span>
     )
   },
   { id: "flow", header: "In and out, 60 min", width: 150, main: true, cell: (row) => <Flow view={row} /> },
@@ -120,14 +119,6 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     )
   }
 ]
-
-/** On narrow screens, where there is no head of the table, a number says what it counts. */
-const Labelled = ({ children, name }: { readonly children: ReactNode; readonly name: string }) => (
-  <span className={styles.labelled}>
-    <span className={styles.name}>{name}</span>
-    {children}
-  </span>
-)
 
 const Age = ({ is, seconds }: NonNullable<BoardRow["oldest_age"]>) => (
   <span className={styles.beside}>

@@ -75,11 +75,23 @@ const columns: ReadonlyArray<Column<Execution>> = [
   { id: "action", header: "Action", cell: ({ action }) => <ActionWord action={action} /> },
   { id: "at", header: "Time", main: true, cell: ({ created_at }) => <When at={created_at} /> },
   { id: "mode", header: "Mode", main: true, cell: ({ mode }) => <code>{mode}</code> },
-  { id: "reason", header: "Reason", main: true, cell: ({ reason }) => <ForeignText>{reason ?? "–"}</ForeignText> },
+  {
+    id: "reason",
+    header: "Reason",
+    main: true,
+    wide: true,
+    cell: ({ reason }) => <ForeignText>{reason ?? "–"}</ForeignText>
+  },
   { id: "found", header: "Details", cell: ({ metadata }) => <code>{JSON.stringify(metadata)}</code> },
   { id: "model", header: "Model", cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
   { id: "route", header: "Route", hidden: true, cell: ({ route }) => <code>{route}</code> },
-  { id: "latency", header: "Time taken", numeric: true, cell: ({ latency_ms }) => durationText(latency_ms) },
+  {
+    id: "latency",
+    header: "Time taken",
+    numeric: true,
+    main: true,
+    cell: ({ latency_ms }) => durationText(latency_ms)
+  },
   {
     id: "request",
     header: "Request",

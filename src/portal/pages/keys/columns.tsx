@@ -20,13 +20,14 @@ export const columns: ReadonlyArray<Column<Key>> = [
   },
   { id: "state", header: "State", width: 100, main: true, cell: (key) => <KeyState of={key} /> },
   { id: "project", header: "Project", cell: ({ project_name }) => orNone(project_name) },
-  { id: "owner", header: "Owner", cell: ({ owner_email }) => orNone(owner_email) },
+  { id: "owner", header: "Owner", main: true, labelled: true, cell: ({ owner_email }) => orNone(owner_email) },
   { id: "team", header: "Team", cell: ({ team_id }) => orNone(team_id) },
   {
     id: "last_used",
     header: "Last used",
     sort: "last_used_at",
     main: true,
+    labelled: true,
     width: 120,
     cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
   },
@@ -35,6 +36,7 @@ export const columns: ReadonlyArray<Column<Key>> = [
     header: "Spend this month",
     sort: "spend",
     main: true,
+    labelled: true,
     width: 170,
     cell: (key) => <KeySpend of={key} />
   },
@@ -42,6 +44,8 @@ export const columns: ReadonlyArray<Column<Key>> = [
     id: "expires",
     header: "Expires",
     sort: "expires_at",
+    main: true,
+    labelled: true,
     width: 130,
     cell: ({ expires_at }) => <Due at={expires_at} absent="never" />
   },

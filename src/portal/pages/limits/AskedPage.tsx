@@ -35,6 +35,7 @@ const columns: ReadonlyArray<Column<Asked>> = [
   {
     id: "wanted",
     header: "Wants",
+    main: true,
     cell: ({ amount, meter, model }) =>
       model === null ? (
         <code>
@@ -50,10 +51,11 @@ const columns: ReadonlyArray<Column<Asked>> = [
     id: "reason",
     header: "Because",
     main: true,
+    wide: true,
     cell: ({ reason }) => <ForeignText title={reason}>{reason}</ForeignText>
   },
   { id: "owner", header: "Owner", cell: ({ owner_email }) => owner_email ?? "–" },
-  { id: "asked", header: "Asked", cell: ({ created_at }) => <When at={created_at} /> },
+  { id: "asked", header: "Asked", main: true, labelled: true, cell: ({ created_at }) => <When at={created_at} /> },
   {
     id: "answer",
     header: "Answer",

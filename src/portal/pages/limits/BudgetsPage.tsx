@@ -27,7 +27,7 @@ const columns: ReadonlyArray<Column<LimitState>> = [
       return owners.length === 0 ? "–" : <ForeignText>{owners.join(", ")}</ForeignText>
     }
   },
-  { id: "window", header: "Window", cell: ({ window }) => window },
+  { id: "window", header: "Window", main: true, cell: ({ window }) => window },
   {
     id: "spent",
     header: "Spent",
@@ -56,12 +56,14 @@ const columns: ReadonlyArray<Column<LimitState>> = [
     id: "remaining",
     header: "Left",
     numeric: true,
+    main: true,
     cell: ({ remaining, unit }) => (remaining === null ? "–" : amountText(remaining, unit))
   },
   {
     id: "forecast",
     header: "Used up, at this rate",
     main: true,
+    labelled: true,
     cell: ({ forecast, remaining, resets_at }) =>
       remaining === null ? (
         "unknown"
@@ -73,7 +75,7 @@ const columns: ReadonlyArray<Column<LimitState>> = [
         <When at={forecast} />
       )
   },
-  { id: "resets", header: "Resets", cell: ({ resets_at }) => <When at={resets_at} /> },
+  { id: "resets", header: "Resets", main: true, labelled: true, cell: ({ resets_at }) => <When at={resets_at} /> },
   { id: "raised", header: "End of its raise", cell: ({ raised_until }) => <When at={raised_until} /> }
 ]
 

@@ -49,6 +49,7 @@ const columns: ReadonlyArray<Column<Key>> = [
     id: "used",
     header: "Last used",
     main: true,
+    labelled: true,
     cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
   },
   {
@@ -58,7 +59,13 @@ const columns: ReadonlyArray<Column<Key>> = [
     main: true,
     cell: ({ spend_this_month_usd }) => <Money usd={spend_this_month_usd} />
   },
-  { id: "expires", header: "Expires", cell: ({ expires_at }) => <When at={expires_at} absent="never" /> }
+  {
+    id: "expires",
+    header: "Expires",
+    main: true,
+    labelled: true,
+    cell: ({ expires_at }) => <When at={expires_at} absent="never" />
+  }
 ]
 
 /** The keys of a project, the dearest first. */

@@ -73,6 +73,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     id: "failed",
     header: "Failed",
     numeric: true,
+    main: true,
     cell: ({ usage }) => (usage === undefined ? notKnown : percentText(usage.failure_count, usage.request_count))
   },
   {

@@ -45,14 +45,26 @@ export const columnsWith = (costs: TaskCosts | undefined): ReadonlyArray<Column<
       </StatusWord>
     )
   },
-  { id: "task_type", header: "Type", cell: ({ task_type }) => foreign(task_type) },
-  { id: "attempt", header: "Retry", numeric: true, cell: ({ attempt }) => attempt ?? "–" },
+  { id: "task_type", header: "Type", main: true, cell: ({ task_type }) => foreign(task_type) },
+  { id: "attempt", header: "Retry", numeric: true, main: true, cell: ({ attempt }) => attempt ?? "–" },
   // the list knows the statuses of a task alone: it may have waited before the first one
-  { id: "first_at", header: "First status", main: true, cell: ({ first_at }) => <When at={first_at} /> },
+  {
+    id: "first_at",
+    header: "First status",
+    main: true,
+    labelled: true,
+    cell: ({ first_at }) => <When at={first_at} />
+  },
   { id: "last_at", header: "Last status", hidden: true, cell: ({ last_at }) => <When at={last_at} /> },
-  { id: "duration", header: "First to last", numeric: true, cell: ({ duration_ms }) => durationText(duration_ms) },
+  {
+    id: "duration",
+    header: "First to last",
+    numeric: true,
+    main: true,
+    cell: ({ duration_ms }) => durationText(duration_ms)
+  },
   // why a task has failed is seen without moving the table
-  { id: "message", header: "Last message", main: true, cell: ({ message }) => foreign(message) },
+  { id: "message", header: "Last message", main: true, wide: true, cell: ({ message }) => foreign(message) },
   { id: "queue", header: "Queue", hidden: true, cell: ({ queue }) => foreign(queue) },
   { id: "worker", header: "Worker", hidden: true, cell: ({ worker }) => foreign(worker) },
   {
@@ -75,6 +87,7 @@ export const columnsWith = (costs: TaskCosts | undefined): ReadonlyArray<Column<
           id: "cost",
           header: "Cost",
           numeric: true,
+          main: true,
           cell: ({ task_id }: Task) => <Cost of={task_id} among={costs} />
         }
       ]),

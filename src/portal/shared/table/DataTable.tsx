@@ -136,6 +136,8 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
           data-numeric={column.numeric || undefined}
           data-main={place === 0 || column.main || undefined}
           data-label={column.header}
+          data-labelled={column.numeric || column.labelled || undefined}
+          data-wide={column.wide || undefined}
           tabIndex={-1}
         >
           {items[index] !== undefined && column.cell(items[index].original)}

@@ -4,10 +4,14 @@ export interface Column<Row> {
   readonly id: string
   readonly header: string
   readonly cell: (row: Row) => ReactNode
-  /** At the right, for numbers. */
+  /** At the right, for numbers. In a card its header stands before it. */
   readonly numeric?: boolean
-  /** One of the few that a narrow screen shows. The first column always is. */
+  /** In the card that a narrow screen shows. The first column always is. What a person decides by belongs there. */
   readonly main?: boolean
+  /** In a card its header stands before it, because nothing else says what it is. */
+  readonly labelled?: boolean
+  /** In a card it has a line of its own, which a long text breaks. */
+  readonly wide?: boolean
   /** Shown only once a person asks for it. */
   readonly hidden?: boolean
   /** The server's name of the order, if it can order by this column. */

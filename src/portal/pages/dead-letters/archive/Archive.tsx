@@ -25,13 +25,26 @@ const columns: ReadonlyArray<Column<DeadLetterSummary>> = [
       </Link>
     )
   },
-  { id: "why", header: "Why", main: true, cell: ({ archive }) => <ForeignText>{archive?.reason}</ForeignText> },
+  {
+    id: "why",
+    header: "Why",
+    main: true,
+    wide: true,
+    cell: ({ archive }) => <ForeignText>{archive?.reason}</ForeignText>
+  },
   { id: "by", header: "By", cell: ({ archive }) => <ForeignText>{archive?.by ?? "–"}</ForeignText> },
-  { id: "at", header: "Archived", main: true, cell: ({ archive }) => <When at={archive?.archived_at} /> },
-  { id: "until", header: "Deleted", cell: ({ archive }) => <When at={archive?.until} /> },
+  {
+    id: "at",
+    header: "Archived",
+    main: true,
+    labelled: true,
+    cell: ({ archive }) => <When at={archive?.archived_at} />
+  },
+  { id: "until", header: "Deleted", main: true, labelled: true, cell: ({ archive }) => <When at={archive?.until} /> },
   {
     id: "exception",
     header: "Exception",
+    main: true,
     cell: ({ exception_type, reason }) => <ForeignText>{exception_type ?? reason}</ForeignText>
   },
   { id: "back", header: "Actions", main: true, cell: ({ dlq_id }) => <TakeBack dlqId={dlq_id} /> }

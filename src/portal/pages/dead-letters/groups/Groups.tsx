@@ -40,6 +40,7 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
   {
     id: "reason",
     header: "Reason",
+    main: true,
     cell: ({ reason }) => (
       <code>
         <ForeignText>{reason}</ForeignText>
@@ -64,7 +65,13 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
     )
   },
   { id: "first", header: "First seen", cell: ({ first_seen_at }) => <When at={first_seen_at} /> },
-  { id: "last", header: "Last seen", main: true, cell: ({ last_seen_at }) => <When at={last_seen_at} /> },
+  {
+    id: "last",
+    header: "Last seen",
+    main: true,
+    labelled: true,
+    cell: ({ last_seen_at }) => <When at={last_seen_at} />
+  },
   { id: "version", header: "Version", hidden: true, cell: (group) => <ForeignText>{versionText(group)}</ForeignText> },
   {
     id: "replays",

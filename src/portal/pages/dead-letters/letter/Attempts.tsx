@@ -29,6 +29,7 @@ const columns: ReadonlyArray<Column<StatusEvent>> = [
     id: "message",
     header: "Message",
     main: true,
+    wide: true,
     cell: ({ message }) => <ForeignText title={message ?? ""}>{message ?? "–"}</ForeignText>
   }
 ]

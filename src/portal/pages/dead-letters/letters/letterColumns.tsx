@@ -18,12 +18,19 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
     )
   },
   { id: "state", header: "State", main: true, cell: (letter) => <LetterWord letter={letter} /> },
-  { id: "at", header: "Dead since", main: true, cell: ({ dead_lettered_at }) => <When at={dead_lettered_at} /> },
-  { id: "exception", header: "Exception", cell: ({ exception_type }) => text(exception_type) },
+  {
+    id: "at",
+    header: "Dead since",
+    main: true,
+    labelled: true,
+    cell: ({ dead_lettered_at }) => <When at={dead_lettered_at} />
+  },
+  { id: "exception", header: "Exception", main: true, cell: ({ exception_type }) => text(exception_type) },
   {
     id: "message",
     header: "Message",
     main: true,
+    wide: true,
     cell: ({ exception_message, reason }) => text(exception_message ?? reason)
   },
   {
@@ -40,8 +47,9 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
     id: "attempts",
     header: "Attempts",
     numeric: true,
+    main: true,
     cell: ({ max_retries, retry_attempt }) => `${retry_attempt + 1} of ${max_retries + 1}`
   },
-  { id: "queue", header: "Queue", cell: ({ source_queue_name }) => text(source_queue_name) },
-  { id: "replays", header: "Replays", numeric: true, cell: ({ replay_count }) => replay_count }
+  { id: "queue", header: "Queue", main: true, cell: ({ source_queue_name }) => text(source_queue_name) },
+  { id: "replays", header: "Replays", numeric: true, main: true, cell: ({ replay_count }) => replay_count }
 ]

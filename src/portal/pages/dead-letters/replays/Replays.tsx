@@ -29,12 +29,24 @@ const columns: ReadonlyArray<Column<ReplayJob>> = [
     main: true,
     cell: (job) => <StatusWord meaning={meaningOfJob(job)}>{job.state}</StatusWord>
   },
-  { id: "what", header: "What", main: true, cell: (job) => <ForeignText>{selectionText(job)}</ForeignText> },
+  {
+    id: "what",
+    header: "What",
+    main: true,
+    wide: true,
+    cell: (job) => <ForeignText>{selectionText(job)}</ForeignText>
+  },
   { id: "total", header: "Letters", numeric: true, cell: ({ total }) => <Count of={total} /> },
   { id: "replayed", header: "Published", numeric: true, main: true, cell: ({ replayed }) => <Count of={replayed} /> },
-  { id: "handled", header: "Handled", numeric: true, cell: (job) => <Count of={provedOf(job)?.handled} /> },
-  { id: "failed", header: "Failed again", numeric: true, cell: (job) => <Count of={provedOf(job)?.failed_again} /> },
-  { id: "started", header: "Started", cell: ({ started_at }) => <When at={started_at} /> },
+  { id: "handled", header: "Handled", numeric: true, main: true, cell: (job) => <Count of={provedOf(job)?.handled} /> },
+  {
+    id: "failed",
+    header: "Failed again",
+    numeric: true,
+    main: true,
+    cell: (job) => <Count of={provedOf(job)?.failed_again} />
+  },
+  { id: "started", header: "Started", main: true, labelled: true, cell: ({ started_at }) => <When at={started_at} /> },
   { id: "updated", header: "Latest", hidden: true, cell: ({ updated_at }) => <When at={updated_at} /> }
 ]
 

@@ -34,7 +34,7 @@ const columns: ReadonlyArray<Column<BulkChange>> = [
   { id: "unchanged", header: "Unchanged", numeric: true, cell: ({ keys }) => <Count of={keys.unchanged} /> },
   { id: "failed", header: "Failed", numeric: true, main: true, cell: ({ keys }) => <Count of={keys.failed} /> },
   { id: "waiting", header: "Waiting", numeric: true, cell: ({ keys }) => <Count of={keys.waiting} /> },
-  { id: "begun", header: "Begun", cell: ({ created_at }) => <When at={created_at} /> },
+  { id: "begun", header: "Begun", main: true, labelled: true, cell: ({ created_at }) => <When at={created_at} /> },
   { id: "ended", header: "Ended", hidden: true, cell: ({ ended_at }) => <When at={ended_at} absent="not yet" /> }
 ]
 

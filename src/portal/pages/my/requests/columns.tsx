@@ -45,10 +45,22 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
         </StatusWord>
       )
   },
-  { id: "why", header: "Why", main: true, cell: ({ refusal }) => <ForeignText>{refusal?.sentence ?? ""}</ForeignText> },
+  {
+    id: "why",
+    header: "Why",
+    main: true,
+    wide: true,
+    cell: ({ refusal }) => <ForeignText>{refusal?.sentence ?? ""}</ForeignText>
+  },
   { id: "model", header: "Model", main: true, cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
   { id: "path", header: "Path", hidden: true, cell: ({ route }) => <code>{route}</code> },
-  { id: "tokens", header: "Tokens", numeric: true, cell: ({ total_tokens }) => <Count of={total_tokens} /> },
+  {
+    id: "tokens",
+    header: "Tokens",
+    numeric: true,
+    main: true,
+    cell: ({ total_tokens }) => <Count of={total_tokens} />
+  },
   {
     id: "cost",
     header: "Cost",
@@ -56,6 +68,6 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
     main: true,
     cell: ({ estimated_cost_usd }) => <Money usd={estimated_cost_usd} />
   },
-  { id: "took", header: "Took", numeric: true, cell: ({ latency_ms }) => durationText(latency_ms) },
+  { id: "took", header: "Took", numeric: true, main: true, cell: ({ latency_ms }) => durationText(latency_ms) },
   { id: "client", header: "Program", hidden: true, cell: ({ client }) => <ForeignText>{client ?? "–"}</ForeignText> }
 ]

@@ -53,7 +53,7 @@ export const columnsOf = (
   { id: "key", header: "Key", main: true, cell: (row) => text(row.key_name ?? nameOf(row.key_id) ?? row.key_prefix) },
   { id: "project", header: "Project", hidden: true, cell: ({ project_name }) => text(project_name) },
   { id: "team", header: "Team", hidden: true, cell: ({ team_id }) => text(team_id) },
-  { id: "model", header: "Model", cell: ({ model }) => text(model) },
+  { id: "model", header: "Model", main: true, cell: ({ model }) => text(model) },
   {
     id: "latency",
     header: "Duration",
@@ -67,6 +67,7 @@ export const columnsOf = (
     header: "Cost",
     sort: "cost",
     numeric: true,
+    main: true,
     cell: (row) => (
       <Money
         usd={row.estimated_cost_usd}
@@ -79,6 +80,7 @@ export const columnsOf = (
     header: "In / out / cached",
     sort: "tokens",
     numeric: true,
+    main: true,
     cell: ({ cached_input_tokens, input_tokens, output_tokens }) =>
       input_tokens === null && output_tokens === null ? (
         "–"

@@ -49,10 +49,10 @@ const columns: ReadonlyArray<Column<CancellationJob>> = [
     cell: ({ requested }) => <Count of={requested} />
   },
   { id: "ended", header: "Had ended", numeric: true, cell: ({ ended }) => <Count of={ended} /> },
-  { id: "failed", header: "Failed", numeric: true, cell: ({ failed }) => <Count of={failed} /> },
-  { id: "reason", header: "Reason", cell: ({ reason }) => <ForeignText>{reason}</ForeignText> },
+  { id: "failed", header: "Failed", numeric: true, main: true, cell: ({ failed }) => <Count of={failed} /> },
+  { id: "reason", header: "Reason", main: true, wide: true, cell: ({ reason }) => <ForeignText>{reason}</ForeignText> },
   { id: "by", header: "By", hidden: true, cell: ({ by }) => (by === null ? "–" : <ForeignText>{by}</ForeignText>) },
-  { id: "begun", header: "Begun", cell: ({ started_at }) => <When at={started_at} /> },
+  { id: "begun", header: "Begun", main: true, labelled: true, cell: ({ started_at }) => <When at={started_at} /> },
   { id: "end", header: "Ended", hidden: true, cell: ({ ended_at }) => <When at={ended_at} absent="not yet" /> }
 ]
 

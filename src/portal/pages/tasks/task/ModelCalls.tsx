@@ -37,7 +37,7 @@ const columns: ReadonlyArray<Column<Call>> = [
       </StatusWord>
     )
   },
-  { id: "at", header: "Time", cell: ({ created_at }) => <When at={created_at} /> },
+  { id: "at", header: "Time", main: true, cell: ({ created_at }) => <When at={created_at} /> },
   { id: "model", header: "Model", main: true, cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
   { id: "in", header: "In", numeric: true, cell: ({ input_tokens }) => <Count of={input_tokens} /> },
   { id: "out", header: "Out", numeric: true, cell: ({ output_tokens }) => <Count of={output_tokens} /> },
@@ -48,7 +48,7 @@ const columns: ReadonlyArray<Column<Call>> = [
     main: true,
     cell: ({ estimated_cost_usd, usage_source }) => <Money usd={estimated_cost_usd} source={usage_source} />
   },
-  { id: "latency", header: "Took", numeric: true, cell: ({ latency_ms }) => durationText(latency_ms) }
+  { id: "latency", header: "Took", numeric: true, main: true, cell: ({ latency_ms }) => durationText(latency_ms) }
 ]
 
 interface Props {
