@@ -49,6 +49,16 @@ export const FilterBar = ({ filters }: Props) => {
   )
 }
 
+/**
+ * The width of a control that shows one of these texts. A letter takes about half of its height. It is found once: texts
+ * that come later, as the names of projects do, must not move the page.
+ */
+const useWidthOf = (texts: ReadonlyArray<string>, least: number, most: number): string =>
+  useState(() => {
+    const longest = Math.max(...texts.map((text) => [...text].length))
+    return `clamp(${least}px, ${(longest * 0.56).toFixed(1)}em + 58px, ${most}px)`
+  })[0]
+
 interface ChoiceProps {
   readonly label: string
   readonly choices: NonNullable<Filter["choices"]>
@@ -62,18 +72,23 @@ interface ChoiceProps {
  */
 const ChoiceFilter = ({ choices, label, onChange, value }: ChoiceProps) => {
   const [isReached, reach] = useState(false)
+  const data = choices.map((one) =>
+    typeof one === "string" ? { value: one, label: one } : { value: one.value, label: shownText(one.label) }
+  )
+  const width = useWidthOf([label, ...data.map((one) => one.label)], 150, 220)
   return (
     <Select
       aria-label={label}
       placeholder={label}
-      data={choices.map((one) => (typeof one === "string" ? one : { value: one.value, label: shownText(one.label) }))}
+      data={data}
       value={value ?? null}
       onChange={(chosen) => onChange(chosen ?? undefined)}
       onFocus={() => reach(true)}
       comboboxProps={{ keepMounted: isReached }}
       clearable
       searchable={choices.length > 8}
-      w={150}
+      w={width}
+      maw="100%"
     />
   )
 }
@@ -88,17 +103,21 @@ interface TextProps {
 
 const TextFilter = ({ isFirst, label, onChange, placeholder, value }: TextProps) => {
   const { type, typed } = useTyped(value, onChange)
+  // the key that leads to the first one stands after its words
+  const words = isFirst ? `${placeholder}  /` : placeholder
+  const width = useWidthOf([words], isFirst ? 240 : 160, 300)
   return (
     <TextInput
       aria-label={label}
-      placeholder={isFirst ? `${placeholder}  /` : placeholder}
+      placeholder={words}
       value={typed}
       onChange={(event) => type(event.currentTarget.value)}
       leftSection={<IconFilter size={13} />}
       rightSection={
         typed === "" ? null : <CloseButton size="xs" aria-label={`Clear ${label}`} onClick={() => type("")} />
       }
-      w={isFirst ? 240 : 160}
+      w={width}
+      maw="100%"
       {...(isFirst && { "data-filter": true })}
     />
   )
