@@ -4,6 +4,7 @@ import { call } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
 import { useTell } from "../../shared/change/useTell.tsx"
+import { DialogFooter } from "../../shared/dialogs/DialogFooter.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
@@ -77,14 +78,14 @@ export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
             )}
           </>
         )}
-        <Group justify="end">
+        <DialogFooter>
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button onClick={() => void confirm()} loading={isBusy} disabled={selected.size === 0}>
             Import {selected.size} prices
           </Button>
-        </Group>
+        </DialogFooter>
       </Stack>
     </Modal>
   )

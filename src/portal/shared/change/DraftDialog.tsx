@@ -1,5 +1,6 @@
-import { Button, Group, Modal, type ModalProps, Stack } from "@mantine/core"
+import { Button, Modal, type ModalProps, Stack } from "@mantine/core"
 import type { ReactNode } from "react"
+import { DialogFooter } from "../dialogs/DialogFooter.tsx"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 
 interface Props {
@@ -24,14 +25,14 @@ export const DraftDialog = ({ children, isChanged, onClose, onReview, size = "lg
     >
       <Stack gap="sm">
         {children}
-        <Group justify="end">
+        <DialogFooter>
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button type="submit" disabled={!isChanged}>
             See the difference
           </Button>
-        </Group>
+        </DialogFooter>
       </Stack>
     </form>
   </Modal>

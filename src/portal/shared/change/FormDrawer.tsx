@@ -1,6 +1,7 @@
-import { Button, Drawer, Group, Stack } from "@mantine/core"
+import { Button, Drawer, Stack } from "@mantine/core"
 import type { FormEvent, ReactNode } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
+import { DialogFooter } from "../dialogs/DialogFooter.tsx"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { ErrorNote } from "../page/ErrorNote.tsx"
 
@@ -44,14 +45,14 @@ export const FormDrawer = ({
         <Stack gap="sm">
           {children}
           {error !== null && <ErrorNote error={error} />}
-          <Group justify="end">
+          <DialogFooter>
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
             <Button type="submit" loading={isBusy} disabled={isDisabled}>
               {action}
             </Button>
-          </Group>
+          </DialogFooter>
         </Stack>
       </form>
     </Drawer>

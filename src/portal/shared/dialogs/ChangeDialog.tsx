@@ -1,9 +1,10 @@
-import { Button, Group, Modal, Stack, TextInput } from "@mantine/core"
+import { Button, Modal, Stack, TextInput } from "@mantine/core"
 import { type ReactNode, useState } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { shownText } from "../foreign/marks.ts"
 import { ErrorNote } from "../page/ErrorNote.tsx"
+import { DialogFooter } from "./DialogFooter.tsx"
 
 interface Props {
   readonly title: string
@@ -64,7 +65,7 @@ export const ChangeDialog = (props: Props) => {
             />
           )}
           {error !== null && <ErrorNote error={error} />}
-          <Group justify="end">
+          <DialogFooter>
             <Button variant="default" onClick={close} disabled={isBusy}>
               {dismiss}
             </Button>
@@ -77,7 +78,7 @@ export const ChangeDialog = (props: Props) => {
             >
               {action}
             </Button>
-          </Group>
+          </DialogFooter>
         </Stack>
       </form>
     </Modal>
