@@ -8,6 +8,7 @@ import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { UnreadPage } from "../../../shared/page/UnreadPage.tsx"
 import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
 import { countedText } from "../../../shared/words/format.ts"
@@ -28,24 +29,17 @@ const CancellationPage = () => {
   const path = taskPath`/tasks/cancellations/${id}`
   const known = useTasksApi<CancellationJobDetail>(path, {}, { refreshAfter: untilOver })
   const job = known.data
-  if (known.error?.status === 404)
+  if (known.error !== null && job === undefined)
     return (
-      <>
-        <PageHeader title="Cancellation" />
-        <Empty action={<LinkButton path="/tasks/cancellations">All cancellations</LinkButton>}>
-          No cancellation has the id <ForeignText>{id}</ForeignText>. The server keeps the newest ones.
-        </Empty>
-      </>
-    )
-  // one failure is said once, and not by each part
-  if (job === undefined && known.error !== null)
-    return (
-      <>
-        <PageHeader title="Cancellation" />
-        <Panel query={known} height={420}>
-          {null}
-        </Panel>
-      </>
+      <UnreadPage
+        title="Cancellation"
+        query={known}
+        missing={
+          <Empty action={<LinkButton path="/tasks/cancellations">All cancellations</LinkButton>}>
+            No cancellation has the id <ForeignText>{id}</ForeignText>. The server keeps the newest ones.
+          </Empty>
+        }
+      />
     )
   return (
     <>
