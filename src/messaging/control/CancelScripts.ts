@@ -80,14 +80,25 @@ return 0`,
   decode: () => {}
 }
 
-/** ARGV: task id. Returns whether the task had a request. */
+/**
+ * ARGV: task id, id of a request or an empty string. With an id, only this request is withdrawn, and only if no worker
+ * has met a message of the task since. Returns whether a request was withdrawn.
+ */
 export const withdrawCancel: Script<boolean> = {
   name: "withdraw-cancel",
   lua: `
+if ARGV[2] ~= '' then
+  local current = redis.call('HGET', KEYS[1], ARGV[1])
+  if not current or string.match(current, '^requested\\n(%w*)\\n') ~= ARGV[2] then return 0 end
+end
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 return redis.call('HDEL', KEYS[1], ARGV[1])`,
-  step: (call, [requests = "", order = "", expiry = ""], [taskId = ""]) => {
+  step: (call, [requests = "", order = "", expiry = ""], [taskId = "", cancelId = ""]) => {
+    if (cancelId !== "") {
+      const current = cancelStateOf(String(call("HGET", requests, taskId) ?? ""))
+      if (current.state !== "requested" || current.id !== cancelId) return 0
+    }
     call("ZREM", order, taskId)
     call("ZREM", expiry, taskId)
     return call("HDEL", requests, taskId)

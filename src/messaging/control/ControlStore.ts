@@ -72,7 +72,8 @@ export class ControlStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<Option.Option<CancelRequest>>, RedisError>
     /** No-op if the request was replaced or withdrawn. */
     readonly answerCancel: (request: CancelRequest, answer: Answer) => Effect.Effect<void, RedisError>
-    readonly withdrawCancel: (taskId: string) => Effect.Effect<boolean, RedisError>
+    /** With `cancelId`, withdraws only this request, and only while its state is `requested`. Returns whether it did. */
+    readonly withdrawCancel: (taskId: string, cancelId?: string) => Effect.Effect<boolean, RedisError>
     /** Returns the tasks of the requests after `sequence`, at most 1,000, and the sequence to continue from. */
     readonly cancelsAfter: (
       sequence: number
@@ -224,7 +225,7 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
         expiresAt
       ])
     }),
-    withdrawCancel: (taskId) => redis.run(withdrawCancel, cancelKeys, [taskId]),
+    withdrawCancel: (taskId, cancelId = "") => redis.run(withdrawCancel, cancelKeys, [taskId, cancelId]),
     cancelsAfter: Effect.fnUntraced(function* (sequence) {
       const found = pairsOf(
         yield* redis.command("ZRANGEBYSCORE", cancelOrder, `(${sequence}`, "+inf", "WITHSCORES", "LIMIT", 0, 1_000)

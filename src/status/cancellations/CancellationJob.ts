@@ -31,11 +31,15 @@ export const CancellationJob = Schema.Struct({
   requested: Schema.Int,
   /** The number of tasks that had ended when their turn came, or ended in another way after they were asked for. */
   ended: Schema.Int,
+  /** The number of tasks whose request was withdrawn before a worker answered. */
+  withdrawn: Schema.Int,
   failed: Schema.Int,
   /** The number of tasks that were not asked for yet. A stopped job never asks for them. */
   remaining: Schema.Int,
   /** `reason` is `null` if a person stopped it. */
   stopped: Schema.NullOr(Schema.Struct({ at: Schema.String, reason: Schema.NullOr(Schema.String) })),
+  /** The time at which a person withdrew the requests that had no effect yet. */
+  withdrawn_at: Schema.NullOr(Schema.String),
   started_at: Schema.String,
   updated_at: Schema.String,
   /** `null` while answers are counted. */
@@ -64,6 +68,7 @@ export const fieldsOf = (job: {
   cancelled: 0,
   requested: 0,
   ended: 0,
+  withdrawn: 0,
   failed: 0,
   position: 0,
   started_at: job.at,
@@ -74,9 +79,12 @@ export const fieldsOf = (job: {
 
 /** Decodes the hash of a job in Redis. Returns `undefined` if there is none. */
 export const jobOf = (cancellation_id: string, job: Readonly<Record<string, string>>): CancellationJob | undefined => {
-  const { ended_at = null, query = "", state, stop_reason, stopped_at } = job
+  const { ended_at = null, query = "", state, stop_reason, stopped_at, withdrawn_at = null } = job
   if (state === undefined) return undefined
-  const [total = 0, cancelled = 0, requested = 0, ended = 0, failed = 0] = counts.map((name) => Number(job[name]))
+  // a job of an earlier version counts no withdrawals
+  const [total = 0, cancelled = 0, requested = 0, ended = 0, withdrawn = 0, failed = 0] = counts.map((name) =>
+    Number(job[name] ?? 0)
+  )
   const isStopped = stopped_at !== undefined
   const isAsking = !isStopped && Number(job["position"]) < total
   return Schema.decodeUnknownSync(CancellationJob)({
@@ -91,13 +99,15 @@ export const jobOf = (cancellation_id: string, job: Readonly<Record<string, stri
     cancelled,
     requested,
     ended,
+    withdrawn,
     failed,
-    remaining: total - cancelled - requested - ended - failed,
+    remaining: total - cancelled - requested - ended - withdrawn - failed,
     stopped: isStopped ? { at: stopped_at, reason: stop_reason || null } : null,
+    withdrawn_at,
     started_at: job["started_at"],
     updated_at: job["updated_at"],
     ended_at
   })
 }
 
-const counts = ["total", "cancelled", "requested", "ended", "failed"]
+const counts = ["total", "cancelled", "requested", "ended", "withdrawn", "failed"]

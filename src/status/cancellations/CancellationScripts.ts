@@ -6,7 +6,9 @@ import { baseOf, type JobKind, preludeOf } from "../jobs/JobScripts.ts"
  * The keys of cancellations of many tasks. `JobKind` says what all kinds of jobs have.
  *
  * - `…job:<id>:open`: a sorted set of the tasks that were asked for and have no answer, in the order of asking.
- * - `…job:<id>:problems`: a list. The lists of a job that has ended are deleted, but for this one.
+ * - `…job:<id>:problems`: a list.
+ *
+ * The ids of a job that has ended are deleted. The others stay, so that its requests can still be withdrawn.
  */
 export const kind: JobKind = {
   scripts: "task-cancellation",
@@ -99,7 +101,7 @@ if ARGV[5] ~= '1' and redis.call('ZCARD', key .. ':open') > 0 then return 'runni
 redis.call('HSET', key, 'state', 'finished', 'ended_at', ARGV[3], 'updated_at', ARGV[3])
 redis.call('HDEL', key, 'worker', 'worker_until')
 for _, list in ipairs(lists) do redis.call('ZREM', list, ARGV[1]) end
-redis.call('DEL', key .. ':ids', key .. ':open')
+redis.call('DEL', key .. ':ids')
 return 'over'`,
   step: (call, keys, [id = "", worker = "", at = "", most = "", isOver = "", ...answers]) => {
     const base = baseOf(keys)
@@ -123,7 +125,7 @@ return 'over'`,
     call("HSET", key, "state", "finished", "ended_at", at, "updated_at", at)
     call("HDEL", key, "worker", "worker_until")
     for (const list of kind.lists) call("ZREM", `${base}jobs:${list}`, id)
-    call("DEL", `${key}:ids`, `${key}:open`)
+    call("DEL", `${key}:ids`)
     return "over"
   },
   decode: turnOf
@@ -153,4 +155,41 @@ return 'stopped'`,
     return "stopped"
   },
   decode: (reply) => (reply === "stopped" || reply === "nothing_left" ? reply : "ended")
+}
+
+/** `withdrawing`: its worker withdraws the requests. `nothing_left`: each has an answer, or there is no such job. */
+export type WithdrawResult = "withdrawing" | "nothing_left"
+
+/**
+ * ARGV: id, now as text, now. Idempotent. Stops the job. A job that has ended runs again until its requests are
+ * withdrawn: it has its time anew.
+ */
+export const withdraw: Script<WithdrawResult> = {
+  name: "task-cancellation-withdraw",
+  lua: `${prelude}
+local key = jobKey(ARGV[1])
+local job = redis.call('HMGET', key, 'state', 'stopped_at', 'position', 'total')
+if not job[1] then return 'nothing_left' end
+local asks = job[1] == 'running' and not job[2] and tonumber(job[3]) < tonumber(job[4])
+if not asks and redis.call('ZCARD', key .. ':open') == 0 then return 'nothing_left' end
+if asks then redis.call('HSET', key, 'stopped_at', ARGV[2], 'stop_reason', '') end
+redis.call('HSET', key, 'state', 'running', 'withdrawn_at', ARGV[2], 'updated_at', ARGV[2], 'started_ms', ARGV[3], 'asked_ms', ARGV[3])
+redis.call('HDEL', key, 'ended_at')
+for _, list in ipairs(lists) do redis.call('ZADD', list, redis.call('ZSCORE', base .. 'jobs', ARGV[1]), ARGV[1]) end
+return 'withdrawing'`,
+  step: (call, keys, [id = "", at = "", millis = ""]) => {
+    const base = baseOf(keys)
+    const key = `${base}job:${id}`
+    const [state, stoppedAt, position, total] = items(call("HMGET", key, "state", "stopped_at", "position", "total"))
+    if (state === null) return "nothing_left"
+    const asks = state === "running" && stoppedAt === null && Number(position) < Number(total)
+    if (!asks && call("ZCARD", `${key}:open`) === 0) return "nothing_left"
+    if (asks) call("HSET", key, "stopped_at", at, "stop_reason", "")
+    const again = ["state", "running", "withdrawn_at", at, "updated_at", at, "started_ms", millis, "asked_ms", millis]
+    call("HSET", key, ...again)
+    call("HDEL", key, "ended_at")
+    for (const list of kind.lists) call("ZADD", `${base}jobs:${list}`, String(call("ZSCORE", `${base}jobs`, id)), id)
+    return "withdrawing"
+  },
+  decode: (reply) => (reply === "withdrawing" ? reply : "nothing_left")
 }

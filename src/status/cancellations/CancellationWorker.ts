@@ -83,10 +83,14 @@ export const work = Effect.fnUntraced(function* (id: string, worker: string, opt
   })
 
   /** Looks at some of the open tasks. The next look is at those after them, and then at the first ones again. */
-  const lookAtOpen = Effect.fnUntraced(function* (isOver: boolean) {
+  const lookAtOpen = Effect.fnUntraced(function* (isWithdrawn: boolean, isOver: boolean) {
     const open = yield* jobs.open(id, lastPlace, openPerLook)
     lastPlace = open.length < openPerLook ? 0 : (open.at(-1)?.place ?? 0)
-    const outcomes = yield* outcomesOf(open.map(({ taskId }) => taskId))
+    const outcomes = yield* outcomesOf(
+      id,
+      open.map(({ taskId }) => taskId),
+      isWithdrawn
+    )
     return yield* jobs.answered(
       id,
       worker,
@@ -105,7 +109,7 @@ export const work = Effect.fnUntraced(function* (id: string, worker: string, opt
     const isFollowed = next.askedAt !== undefined && begunAt >= next.askedAt + followSeconds * 1_000
     if (isLate || size === 0 || begunAt >= lookedAt + looksApartMs) {
       lookedAt = begunAt
-      const turn = yield* lookAtOpen(isLate || isFollowed)
+      const turn = yield* lookAtOpen(next.isWithdrawn, isLate || isFollowed)
       if (turn !== "running") return turn
     }
     const spent = (yield* Clock.currentTimeMillis) - begunAt
@@ -131,7 +135,8 @@ const askFor = Effect.fnUntraced(function* (jobId: string, { by, reason, taskIds
   let stop: string | undefined
   const ask = (taskId: string, request: Option.Option<CancelRequest>) => {
     const cancelId = cancelIdOf(jobId, taskId)
-    if (Option.exists(request, ({ cancel_id }) => cancel_id === cancelId)) return outcomeOf(taskId, request)
+    if (Option.exists(request, ({ cancel_id }) => cancel_id === cancelId))
+      return cancellation.outcomeOf(taskId, request).pipe(Effect.map((outcome): TaskOutcome => ({ taskId, outcome })))
     return cancellation.request({ taskId, reason, by, cancelId }).pipe(
       Effect.as<TaskOutcome>({ taskId, outcome: "requested" }),
       Effect.catchTags({
@@ -152,20 +157,19 @@ const askFor = Effect.fnUntraced(function* (jobId: string, { by, reason, taskIds
   return { outcomes: outcomes.filter((one) => one !== undefined), stop }
 })
 
-const outcomesOf = Effect.fnUntraced(function* (taskIds: ReadonlyArray<string>) {
-  const requests = yield* (yield* TaskCancellation).requestsOf(taskIds)
+const outcomesOf = Effect.fnUntraced(function* (jobId: string, taskIds: ReadonlyArray<string>, isWithdrawn: boolean) {
+  const cancellation = yield* TaskCancellation
+  const requests = yield* cancellation.requestsOf(taskIds)
+  const outcomeOf = Effect.fnUntraced(function* (taskId: string, request: Option.Option<CancelRequest>) {
+    const outcome = yield* cancellation.outcomeOf(taskId, request)
+    // a request of somebody else is theirs to withdraw
+    const withdraws = isWithdrawn && outcome === "requested"
+    const isGone = withdraws && (yield* cancellation.withdraw(taskId, cancelIdOf(jobId, taskId)))
+    return { taskId, outcome: isGone ? "withdrawn" : outcome } satisfies TaskOutcome
+  })
   return yield* Effect.forEach(taskIds, (taskId, at) => outcomeOf(taskId, requests[at] ?? Option.none()), {
     concurrency
   })
-})
-
-const outcomeOf = Effect.fnUntraced(function* (taskId: string, request: Option.Option<CancelRequest>) {
-  const outcome = yield* (yield* TaskCancellation).outcomeOf(taskId, request)
-  return (
-    outcome === "withdrawn"
-      ? { taskId, outcome: "failed", problem: "Its request was withdrawn before a worker answered." }
-      : { taskId, outcome }
-  ) satisfies TaskOutcome
 })
 
 /** A task whose request Redis refuses for good must not hold up the others. */

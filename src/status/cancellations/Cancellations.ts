@@ -39,7 +39,7 @@ export type TaskSelection =
 /** A task of a batch, and what became of it. `problem`: why it failed. */
 export interface TaskOutcome {
   readonly taskId: string
-  readonly outcome: Exclude<RequestOutcome, "withdrawn"> | "failed"
+  readonly outcome: RequestOutcome | "failed"
   readonly problem?: string | undefined
 }
 
@@ -53,6 +53,8 @@ export interface NextTasks {
   /** In milliseconds since 1970. `askedAt` is the time of the last request. */
   readonly startedAt: number
   readonly askedAt: number | undefined
+  /** Its requests that have had no effect yet are withdrawn. */
+  readonly isWithdrawn: boolean
 }
 
 /** A batch of tasks that were asked for, but for those that have no outcome. */
@@ -103,6 +105,9 @@ export class Cancellations extends Context.Service<
 
     /** Begins with no further task. `reason` is why a job stops itself. */
     readonly stop: (id: string, reason?: string) => Effect.Effect<Scripts.StopResult, RedisError>
+
+    /** Stops the job, and withdraws its requests that have had no effect yet, also if the job has ended. */
+    readonly withdraw: (id: string) => Effect.Effect<Scripts.WithdrawResult, RedisError>
 
     readonly running: Effect.Effect<ReadonlyArray<string>, RedisError>
 
@@ -176,11 +181,15 @@ const make = Effect.fnUntraced(function* (options: Options) {
       const [at, millis] = [yield* StoredJobs.now, yield* Clock.currentTimeMillis]
       return yield* redis.run(Scripts.stop, keys, [id, at, millis, reason])
     }),
+    withdraw: Effect.fn("Cancellations.withdraw")(function* (id) {
+      if (!StoredJobs.isJobId(id)) return "nothing_left"
+      return yield* redis.run(Scripts.withdraw, keys, [id, yield* StoredJobs.now, yield* Clock.currentTimeMillis])
+    }),
     running: stored.idsIn("running"),
     take: stored.take,
     next: Effect.fnUntraced(function* (id, count) {
-      const names = ["position", "reason", "by", "started_ms", "asked_ms", "stopped_at"]
-      const [position, reason, by, startedMs, askedMs, stoppedAt] = items(
+      const names = ["position", "reason", "by", "started_ms", "asked_ms", "stopped_at", "withdrawn_at"]
+      const [position, reason, by, startedMs, askedMs, stoppedAt, withdrawnAt] = items(
         yield* redis.command("HMGET", keyOf(id), ...names)
       )
       const from = Number(position)
@@ -192,7 +201,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
         reason: String(reason ?? ""),
         by: typeof by === "string" && by !== "" ? by : null,
         startedAt: Number(startedMs),
-        askedAt: askedMs === null ? undefined : Number(askedMs)
+        askedAt: askedMs === null ? undefined : Number(askedMs),
+        isWithdrawn: withdrawnAt !== null
       }
     }),
     asked: Effect.fnUntraced(function* (id, worker, { outcomes, position, size, stop = "" }) {

@@ -34,7 +34,7 @@ type Requirements = Cancellations | TaskIndexer
 
 /**
  * The HTTP routes that cancel many tasks: `/tasks/cancellations`, `/tasks/cancellations/{id}` and
- * `/tasks/cancellations/{id}/stop`. `CancellationWorker.layer` must work on the jobs.
+ * `/tasks/cancellations/{id}/stop` and `/withdraw`. `CancellationWorker.layer` must work on the jobs.
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
@@ -53,9 +53,11 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       yield* add("GET", path, list)
       yield* add("GET", `${path}/:cancellation_id`, detail(aliases))
       yield* add("POST", `${path}/:cancellation_id/stop`, stop)
+      yield* add("POST", `${path}/:cancellation_id/withdraw`, withdraw)
       yield* ErrorResponses.refuseOtherMethods(router, path, ["GET", "POST"])
       yield* ErrorResponses.refuseOtherMethods(router, `${path}/:cancellation_id`, ["GET"])
       yield* ErrorResponses.refuseOtherMethods(router, `${path}/:cancellation_id/stop`, ["POST"])
+      yield* ErrorResponses.refuseOtherMethods(router, `${path}/:cancellation_id/withdraw`, ["POST"])
     })
   )
 
@@ -145,8 +147,18 @@ const stop = Effect.gen(function* () {
   if (result === "stopped" || job.stopped !== null) return ok(job)
   return yield* failWith(
     409,
-    "The workers of all of its tasks were asked already, so there is nothing to stop. POST /tasks/{task_id}/cancel/withdraw takes back what has no answer yet."
+    "The workers of all of its tasks were asked already, so there is nothing to stop. POST /tasks/cancellations/{cancellation_id}/withdraw takes back what has no answer yet."
   )
+})
+
+const withdraw = Effect.gen(function* () {
+  const jobs = yield* Cancellations
+  const id = yield* parameter("cancellation_id")
+  const result = yield* jobs.withdraw(id)
+  const job = yield* jobs.get(id)
+  if (job === undefined) return yield* unknown(id)
+  if (result === "withdrawing") return ok(job, 202)
+  return yield* failWith(409, "Each of its requests has an answer or was withdrawn, so there is nothing to withdraw.")
 })
 
 const unknown = (id: string) => failWith(404, `There is no cancellation ${id}.`)

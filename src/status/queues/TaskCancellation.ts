@@ -64,8 +64,11 @@ export class TaskCancellation extends Context.Service<
       taskId: string,
       request: Option.Option<CancelRequest>
     ) => Effect.Effect<RequestOutcome, RedisError>
-    /** Returns whether there was a request. A handler that is interrupted already is not continued. */
-    readonly withdraw: (taskId: string) => Effect.Effect<boolean, RedisError>
+    /**
+     * Returns whether a request was withdrawn. A handler that is interrupted already is not continued. With `cancelId`,
+     * withdraws only this request, and only if it has had no effect yet.
+     */
+    readonly withdraw: (taskId: string, cancelId?: string) => Effect.Effect<boolean, RedisError>
   }
 >()("svc/status/TaskCancellation") {}
 

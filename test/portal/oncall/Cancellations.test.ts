@@ -55,14 +55,16 @@ const running = {
   cancelled: 900,
   requested: 90,
   ended: 9,
+  withdrawn: 0,
   failed: 1,
   remaining: 4_000,
   stopped: null,
+  withdrawn_at: null,
   started_at: "2026-11-26T10:00:00+00:00",
   updated_at: "2026-11-26T10:00:05+00:00",
   ended_at: null
 }
-const problems = [{ task_id: "letter-7", detail: "Its request was withdrawn before a worker answered." }]
+const problems = [{ task_id: "letter-7", detail: "Redis has refused it." }]
 
 describePortal(
   "People on call who cancel many tasks",
@@ -129,7 +131,7 @@ describePortal(
       assert.deepStrictEqual(await axe(), [])
     })
 
-    it("find a running one above the list of tasks, see its problems, and stop it", async () => {
+    it("find a running one above the list of tasks, see its problems, stop it, and withdraw what had no effect", async () => {
       const { answer, page } = await portal.open("/tasks/board")
       const list = { cancellations: [running], next_cursor: null, tasks_at_most: 10_000, task_ids_at_most: 500 }
       await answer(/\/tasks\/cancellations\?/, { body: list })
@@ -141,12 +143,23 @@ describePortal(
       const stopped = { ...running, state: "stopped", stopped: { at: running.updated_at, reason: null } }
       await answer(/\/tasks\/cancellations\/[^/]+\/stop$/, { body: stopped })
       await back()
-      await answer(/\/tasks\/cancellations\/[^/]+$/, { body: { ...stopped, problems } })
+      const noLonger = await answer(/\/tasks\/cancellations\/[^/]+$/, { body: { ...stopped, problems } })
       await page.getByRole("button", { name: "Stop" }).click()
       await page.getByText("The cancellation is stopped. Not asked for: 4,000 tasks.").waitFor()
       await page.getByText("somebody has stopped it. Not asked for: 4,000 tasks.").waitFor()
       await page.getByText("90 tasks had no answer at the end.").waitFor()
       assert.strictEqual(await page.getByRole("button", { name: "Stop" }).count(), 0)
+      const withdrawn = { ...stopped, requested: 0, withdrawn: 90, withdrawn_at: running.updated_at }
+      await page.getByRole("button", { name: "Withdraw" }).click()
+      const dialog = page.getByRole("dialog", { name: "Withdraw the cancellation" })
+      await dialog.getByText(/^90 tasks had no answer of a worker yet/).waitFor()
+      await noLonger()
+      await answer(/\/tasks\/cancellations\/[^/]+\/withdraw$/, { status: 202, body: withdrawn })
+      await answer(/\/tasks\/cancellations\/[^/]+$/, { body: { ...withdrawn, problems } })
+      await dialog.getByRole("button", { name: "Withdraw it" }).click()
+      await page.getByRole("region", { name: "Withdrawn" }).getByText("90", { exact: true }).waitFor()
+      await page.getByText("what had no effect by then is taken back").waitFor()
+      assert.strictEqual(await page.getByRole("button", { name: "Withdraw" }).count(), 0)
     })
 
     it("are told where no cancellation has an id, and offered nothing that their token does not allow", async () => {
@@ -157,7 +170,7 @@ describePortal(
       await answer(/\/tasks\/cancellations\/[^/]+$/, { body: { ...running, problems: [] } })
       await follow(other, `/tasks/cancellations/${running.cancellation_id}`)
       await other.getByText("900", { exact: true }).waitFor()
-      assert.strictEqual(await other.getByRole("button", { name: "Stop" }).count(), 0)
+      assert.strictEqual(await other.getByRole("button", { name: /Stop|Withdraw/ }).count(), 0)
       await follow(other, "/tasks?q=type:note")
       await other.getByRole("row").filter({ hasText: "note-1" }).waitFor()
       assert.strictEqual(await other.getByRole("checkbox").count(), 0)

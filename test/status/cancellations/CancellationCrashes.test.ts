@@ -176,6 +176,7 @@ const action = fc.oneof(
   }),
   fc.record({ _tag: fc.constant("Answered" as const), job, worker, outcomes, isOver: fc.boolean() }),
   fc.record({ _tag: fc.constant("Stop" as const), job }),
+  fc.record({ _tag: fc.constant("Withdraw" as const), job }),
   fc.record({ _tag: fc.constant("Wait" as const), ms: small([1_000, 31_000]) })
 )
 type Action = typeof action extends fc.Arbitrary<infer A> ? A : never
@@ -208,6 +209,7 @@ const perform = Effect.fnUntraced(function* (redis: Redis["Service"], prefix: st
       }
       const id = made[action.job] ?? "none"
       if (action._tag === "Stop") return yield* jobs.stop(id)
+      if (action._tag === "Withdraw") return yield* jobs.withdraw(id)
       const taken = yield* jobs.take(id, action.worker, 15_000)
       const given = withProblems(action.outcomes)
       const next = yield* jobs.next(id, 2)

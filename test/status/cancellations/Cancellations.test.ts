@@ -88,10 +88,7 @@ describe.each(variants)("cancellations of many tasks, $name", ({ doors, skip }) 
       yield* answer("waits", "cancelled")
       yield* answer("never seen", "cancelled")
       const ended = yield* eventually(job(id), ({ state }) => state === "finished")
-      assert.deepInclude(countsOf(ended), { cancelled: 2, ended: 1, failed: 1 })
-      assert.deepStrictEqual(ended.problems, [
-        { task_id: "withdrawn", detail: "Its request was withdrawn before a worker answered." }
-      ])
+      assert.deepInclude(ended, { cancelled: 2, ended: 1, withdrawn: 1, failed: 0, withdrawn_at: null, problems: [] })
     }).pipe(Effect.scoped, Effect.provide(services().pipe(Layer.provideMerge(doors()))))
   )
 
@@ -146,6 +143,52 @@ describe.each(variants)("cancellations of many tasks, $name", ({ doors, skip }) 
         remaining
       })
       assert.strictEqual((yield* stop(id)).status, 200)
+    }).pipe(Effect.scoped, Effect.provide(services().pipe(Layer.provideMerge(doors()))))
+  )
+
+  live("take back what has had no effect yet, also after their end, and no request of somebody else", () =>
+    Effect.gen(function* () {
+      const { job, post, withdraw } = yield* start({ followSeconds: 1 })
+      yield* tasks(numbered(1, 5))
+      const cancellation = yield* TaskCancellation
+      yield* cancellation.request({ taskId: "t-00005", reason: "another one", by: "bob" })
+      const { body: begun } = yield* post({ task_ids: numbered(1, 5), reason: "not needed" })
+      const id: string = begun.cancellation_id
+      yield* eventually(job(id), ({ requested }) => requested === 5)
+      yield* answer("t-00001", "cancelled")
+      const ended = yield* eventually(job(id), ({ state }) => state === "finished")
+      assert.deepInclude(ended, { cancelled: 1, requested: 4, withdrawn: 0 })
+      const { body: withdrawn, status } = yield* withdraw(id)
+      assert.strictEqual(status, 202)
+      assert.deepInclude(withdrawn, { state: "following", ended_at: null })
+      const again = yield* eventually(job(id), ({ state }) => state === "finished")
+      assert.deepInclude(again, { total: 5, cancelled: 1, requested: 1, withdrawn: 3, failed: 0, remaining: 0 })
+      assert.isNotNull(again.withdrawn_at)
+      const left = yield* cancellation.requestsOf(numbered(2, 5))
+      assert.deepStrictEqual(
+        left.map((request) => Option.getOrUndefined(request)?.reason),
+        [undefined, undefined, undefined, "another one"]
+      )
+      yield* answer("t-00005", "cancelled")
+      assert.strictEqual((yield* withdraw(id)).status, 202)
+      yield* eventually(job(id), ({ requested, state }) => state === "finished" && requested === 0)
+      assert.strictEqual((yield* withdraw(id)).status, 409)
+      assert.strictEqual((yield* withdraw("00000000-0000-4000-8000-000000000000")).status, 404)
+    }).pipe(Effect.scoped, Effect.provide(services().pipe(Layer.provideMerge(doors()))))
+  )
+
+  live("that are withdrawn while they ask for tasks ask for no other one", () =>
+    Effect.gen(function* () {
+      const { job, post, withdraw } = yield* start({ window: 5, perSecond: 10 })
+      yield* tasks(numbered(1, 40))
+      const { body: begun } = yield* post({ query: { type: "mail" }, ...why })
+      yield* eventually(job(begun.cancellation_id), ({ requested }) => requested > 0)
+      assert.strictEqual((yield* withdraw(begun.cancellation_id)).status, 202)
+      const ended = yield* eventually(job(begun.cancellation_id), ({ state }) => state === "stopped")
+      assert.deepInclude(ended, { requested: 0, failed: 0, total: 40 })
+      assert.strictEqual(ended.withdrawn + ended.remaining, 40)
+      const requests = yield* (yield* TaskCancellation).requestsOf(numbered(1, 40))
+      assert.isFalse(requests.some(Option.isSome))
     }).pipe(Effect.scoped, Effect.provide(services().pipe(Layer.provideMerge(doors()))))
   )
 

@@ -143,6 +143,7 @@ export const start = Effect.fnUntraced(function* (
     get,
     post: (body: unknown, headers?: Record<string, string>) => call("POST", "", body, headers),
     stop: (id: string) => call("POST", `/${id}/stop`),
+    withdraw: (id: string) => call("POST", `/${id}/withdraw`),
     job: (id: string) => Effect.map(get(`/${id}`), ({ body }) => body)
   }
 })

@@ -18,6 +18,7 @@ import styles from "./Cancellation.module.css"
 import { CancellationTiles } from "./CancellationTiles.tsx"
 import { isOver, meaningOf, searchOf, selectionText, settledOf } from "./cancellation.ts"
 import { StopCancellation } from "./StopCancellation.tsx"
+import { WithdrawCancellation } from "./WithdrawCancellation.tsx"
 
 const route = getRouteApi("/operators/tasks/cancellations/$id")
 
@@ -50,6 +51,7 @@ const CancellationPage = () => {
         actions={
           <>
             {job !== undefined && <StopCancellation job={job} />}
+            {job !== undefined && <WithdrawCancellation job={job} />}
             <CopyAs address={tasksPath + path} />
           </>
         }
@@ -62,10 +64,16 @@ const CancellationPage = () => {
           Not asked for: {countedText(job.remaining, "task")}.
         </p>
       )}
+      {job !== undefined && job.withdrawn_at !== null && (
+        <p className={styles.note} role="status">
+          <StatusWord meaning="idle">withdrawn</StatusWord> <When at={job.withdrawn_at} />: what had no effect by then
+          is taken back.
+        </p>
+      )}
       {job !== undefined && isOver(job) && job.requested > 0 && (
         <p className={styles.note} role="status">
           <StatusWord meaning="waiting">no answer</StatusWord> {countedText(job.requested, "task")} had no answer at the
-          end. The worker that gets one does not handle it, until the request is taken back on the task’s page.
+          end. The worker that gets one does not handle it, until the request is withdrawn.
         </p>
       )}
       {job !== undefined && (

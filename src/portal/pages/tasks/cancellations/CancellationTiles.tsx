@@ -18,6 +18,9 @@ export const CancellationTiles = ({ job, query }: Props) => {
       <Tile label="Cancelled" query={query} value={text(job?.cancelled)} detail="their workers have said so" />
       <Tile label="No answer yet" query={query} value={text(job?.requested)} detail="asked for, no word of a worker" />
       <Tile label="Had ended" query={query} value={text(job?.ended)} detail="there was nothing to cancel" />
+      {job !== undefined && job.withdrawn > 0 && (
+        <Tile label="Withdrawn" query={query} value={text(job.withdrawn)} detail="taken back: they go on" />
+      )}
       <Tile label="Failed" query={query} value={text(job?.failed)} detail="the reasons are below" />
       <Tile
         label="Not asked for"

@@ -49,6 +49,13 @@ const columns: ReadonlyArray<Column<CancellationJob>> = [
     cell: ({ requested }) => <Count of={requested} />
   },
   { id: "ended", header: "Had ended", numeric: true, cell: ({ ended }) => <Count of={ended} /> },
+  {
+    id: "withdrawn",
+    header: "Withdrawn",
+    numeric: true,
+    hidden: true,
+    cell: ({ withdrawn }) => <Count of={withdrawn} />
+  },
   { id: "failed", header: "Failed", numeric: true, main: true, cell: ({ failed }) => <Count of={failed} /> },
   { id: "reason", header: "Reason", main: true, wide: true, cell: ({ reason }) => <ForeignText>{reason}</ForeignText> },
   { id: "by", header: "By", hidden: true, cell: ({ by }) => (by === null ? "–" : <ForeignText>{by}</ForeignText>) },

@@ -25,5 +25,6 @@ export const searchOf = (query: Readonly<Record<string, string>>): string =>
 export const selectionText = ({ query, total }: CancellationJob): string =>
   query === null ? `${countedText(total, "task")} by their ids` : searchOf(query)
 
-/** Counts the tasks of a cancellation that have ended, whatever ended them. */
-export const settledOf = ({ cancelled, ended, failed }: CancellationJob): number => cancelled + ended + failed
+/** Counts the tasks that the cancellation is done with: they have ended, or go on because it was withdrawn. */
+export const settledOf = ({ cancelled, ended, failed, withdrawn }: CancellationJob): number =>
+  cancelled + ended + failed + withdrawn
