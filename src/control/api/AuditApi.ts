@@ -28,8 +28,13 @@ export const AuditEvent = Schema.Struct({
 })
 export type AuditEvent = typeof AuditEvent.Type
 
-/** `actor_name` is the name of the operator token. It is not part of the hash. `null` is a holder of a key, or a command. */
-export const ListedEvent = AuditEvent.pipe(Schema.fieldsAssign({ actor_name: Schema.NullOr(Schema.String) }))
+/**
+ * An event with the names that its ids have now, which are not part of the hash. `actor_name` is that of the operator
+ * token; `null` is a holder of a key, or a command. `target_name` is `null` for an object that is known by its id alone.
+ */
+export const ListedEvent = AuditEvent.pipe(
+  Schema.fieldsAssign({ actor_name: Schema.NullOr(Schema.String), target_name: Schema.NullOr(Schema.String) })
+)
 export type ListedEvent = typeof ListedEvent.Type
 
 const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))

@@ -23,6 +23,22 @@ const make = Effect.gen(function* () {
     'epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond',
     coalesce((SELECT sequence FROM audit_events WHERE id = ${id}::uuid), 0))`
 
+  const targetUuid = sql`CASE WHEN target_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN target_id::uuid END`
+
+  /** A layer that is deleted has the scope that its event tells. */
+  const targetName = sql`CASE target_type
+    WHEN 'key' THEN (SELECT coalesce(name, key_prefix) FROM api_keys WHERE api_keys.id = target_uuid)
+    WHEN 'project' THEN (SELECT name FROM projects WHERE projects.id = target_uuid)
+    WHEN 'operator_token' THEN (SELECT name FROM operator_tokens WHERE operator_tokens.id = target_uuid)
+    WHEN 'upstream_credential_mapping' THEN (
+      SELECT coalesce(k.name, k.key_prefix, p.name) FROM upstream_credential_mappings AS m
+      LEFT JOIN api_keys AS k ON k.id = m.key_id LEFT JOIN projects AS p ON p.id = m.project_id WHERE m.id = target_uuid)
+    WHEN 'policy_layer' THEN coalesce(
+      (SELECT concat_ws(' ', l.layer_kind, coalesce(p.name, l.scope_id)) FROM policy_layers AS l
+        LEFT JOIN projects AS p ON l.layer_kind = 'project' AND p.id::text = l.scope_id WHERE l.id = target_uuid),
+      nullif(concat_ws(' ', before_json ->> 'kind', before_json ->> 'scope_id'), ''))
+    END`
+
   return AuditEvents.of({
     list: Effect.fn("AuditEvents.list")(function* ({ cursor, from, limit = defaultLimit, to, ...exact }) {
       const matching = sql.and([
@@ -35,8 +51,9 @@ const make = Effect.gen(function* () {
         sql`
         SELECT id, sequence, encode(previous_hash, 'hex') AS previous_hash, encode(hash, 'hex') AS hash, actor_token_id, action, target_type, target_id, before_json AS before, after_json AS after, request_id,
           ip, user_agent, created_at, ${micros(sql, "audit_events")},
-          (SELECT name FROM operator_tokens WHERE operator_tokens.id = actor_token_id) AS actor_name
-        FROM audit_events WHERE ${matching} AND ${cursor === undefined ? sql`true` : after(cursor)}
+          (SELECT name FROM operator_tokens WHERE operator_tokens.id = actor_token_id) AS actor_name,
+          ${targetName} AS target_name
+        FROM audit_events CROSS JOIN LATERAL (SELECT ${targetUuid} AS target_uuid) AS target WHERE ${matching} AND ${cursor === undefined ? sql`true` : after(cursor)}
         ORDER BY created_at DESC, sequence DESC LIMIT ${limit + 1}`,
         limit,
         Function.identity

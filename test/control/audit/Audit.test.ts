@@ -644,6 +644,31 @@ suite("Audit", (it) => {
     })
   )
 
+  it.effect("events name their objects, also those that only their ids name, and layers that are deleted", () =>
+    Effect.gen(function* () {
+      const nameOf = (targetId: string) =>
+        Effect.map(ok("GET", `${admin}/audit-events?target_id=${targetId}&limit=1`), (all) => at(all, 0, "target_name"))
+      const policy = { rpm_limit: 5 }
+      const made = yield* ok("POST", `${admin}/keys`, {
+        body: { owner_type: "individual", name: "named in the log", policy }
+      })
+      const id = String(at(at(made, "key"), "id"))
+      yield* ok("POST", `${admin}/limits/${id}/raise`, { body: Fixtures.raise })
+      assert.strictEqual(yield* nameOf(id), "named in the log")
+      const project = yield* ok("POST", `${admin}/projects`, { body: { name: "owner of a layer" } })
+      const scope_id = String(at(project, "id"))
+      const layer = yield* ok("POST", `${admin}/policy-layers`, { body: { kind: "project", scope_id, policy } })
+      assert.strictEqual(yield* nameOf(String(at(layer, "id"))), "project owner of a layer")
+      const team = yield* ok("POST", `${admin}/policy-layers`, { body: { kind: "team", scope_id: "gone", policy } })
+      yield* ok("DELETE", `${admin}/policy-layers/${at(team, "id")}`)
+      assert.strictEqual(yield* nameOf(String(at(team, "id"))), "team gone")
+      yield* ok("PUT", `${admin}/model-prices/named-by-its-id`, {
+        body: { input_usd_per_million: 1, output_usd_per_million: 2 }
+      })
+      assert.isNull(yield* nameOf("named-by-its-id"))
+    })
+  )
+
   it.effect("events name the operator token, and the values of the filters can be listed", () =>
     Effect.gen(function* () {
       const id = yield* Fixtures.key

@@ -62,18 +62,18 @@ const pageOfTasks = (path: string): string | undefined => {
   return path.startsWith("/queues/") ? "/tasks/board" : path.startsWith("/dlq") ? "/dead-letters" : undefined
 }
 
-/** A name that an object had says more than its id. */
+/** The name that an object had then. */
 const nameIn = (json: unknown): string | undefined => {
   const name = memberOf(json, "name")
   return typeof name === "string" ? name : undefined
 }
 
 export const Target = ({ event }: { readonly event: AuditEvent }) => {
-  const { after, before, target_id, target_type } = event
+  const { after, before, target_id, target_name, target_type } = event
   const words = (
     <>
       <span>{target_type.replaceAll("_", " ")}</span>{" "}
-      <ForeignText>{nameIn(after) ?? nameIn(before) ?? target_id}</ForeignText>
+      <ForeignText title={target_id}>{nameIn(after) ?? nameIn(before) ?? target_name ?? target_id}</ForeignText>
     </>
   )
   // what is deleted has no page
