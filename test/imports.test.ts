@@ -112,6 +112,7 @@ const areas: ReadonlyArray<Area> = [
         "shared/foreign",
         "shared/links",
         "shared/words",
+        "shared/fields",
         "shared/page",
         "shared/charts",
         "shared/snippets",

@@ -9,7 +9,7 @@ describePortal("Policies", (portal) => {
     const { answer, page } = await portal.open("/policies?do=create")
     const form = page.getByRole("dialog")
     await form.getByLabel("Team", { exact: true }).fill("red")
-    await form.getByRole("textbox", { name: "rpm_limit" }).first().fill("7")
+    await form.getByRole("textbox", { name: "Requests a minute rpm_limit" }).first().fill("7")
     await form.getByRole("button", { name: "See whom it hits" }).click()
     await page.getByText("No usable key is under this layer yet.").waitFor()
     await page.getByRole("button", { name: "Create it" }).click()

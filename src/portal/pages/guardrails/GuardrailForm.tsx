@@ -7,6 +7,7 @@ import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
 import { JsonEditor } from "../../shared/editor/JsonEditor.tsx"
+import { FieldName } from "../../shared/fields/FieldName.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 import { CoverageSentence } from "./Coverage.tsx"
 import { failureSentences, type Guardrail } from "./words/words.tsx"
@@ -145,7 +146,7 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
         {isHttp && (
           <>
             <TextInput
-              label="endpoint_url"
+              label={<FieldName name="endpoint_url" />}
               description="The gateway posts each text to this address and follows the answer."
               placeholder="https://guard.example.com/check"
               value={fields.endpoint_url}

@@ -1,13 +1,14 @@
+import { fieldWords } from "../../shared/fields/fieldWords.ts"
 import { type LimitState, type MeterName, type Owner, ownerOf } from "./state/limitStates.ts"
 
 /** The columns of the map, in the order of their windows. */
 export const meters: ReadonlyArray<{ readonly name: MeterName; readonly label: string }> = [
-  { name: "rpm_limit", label: "requests a minute" },
-  { name: "tpm_limit", label: "tokens a minute" },
-  { name: "max_requests_per_day", label: "requests a day" },
-  { name: "max_tokens_per_day", label: "tokens a day" },
-  { name: "daily_budget_usd", label: "budget of the day" },
-  { name: "monthly_budget_usd", label: "budget of the month" }
+  { name: "rpm_limit", label: fieldWords.rpm_limit },
+  { name: "tpm_limit", label: fieldWords.tpm_limit },
+  { name: "max_requests_per_day", label: fieldWords.max_requests_per_day },
+  { name: "max_tokens_per_day", label: fieldWords.max_tokens_per_day },
+  { name: "daily_budget_usd", label: fieldWords.daily_budget_usd },
+  { name: "monthly_budget_usd", label: fieldWords.monthly_budget_usd }
 ]
 
 export interface HeatRow {

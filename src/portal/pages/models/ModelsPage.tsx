@@ -3,6 +3,7 @@ import { useTextSearch } from "../../address/search.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { fieldLabel } from "../../shared/fields/fieldWords.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
@@ -77,7 +78,7 @@ const Mistake = () => {
           label="Charged for them"
           query={unpriced}
           value={moneyText(sum(({ summary }) => summary.estimated_cost_usd))}
-          detail="as unpriced_models says"
+          detail={`as the field ${fieldLabel("unpriced_models")} says`}
         />
         <Tile
           label="By the price book"

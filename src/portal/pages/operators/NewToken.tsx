@@ -5,6 +5,7 @@ import { useSession } from "../../api/session.ts"
 import { SecretOnce } from "../../shared/dialogs/SecretOnce.tsx"
 import { TimeInput } from "../../shared/dialogs/TimeInput.tsx"
 import { useUnstoredSecret } from "../../shared/dialogs/useUnstoredSecret.ts"
+import { FieldName } from "../../shared/fields/FieldName.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { staleAfterTokens, tokensPath } from "./operator.ts"
 
@@ -74,7 +75,7 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
             </Stack>
           </Checkbox.Group>
           <TimeInput
-            label={<code>expires_at</code>}
+            label={<FieldName name="expires_at" />}
             value={expires}
             onChange={setExpires}
             error={errorOf("expires_at")}

@@ -1,5 +1,6 @@
 import { MultiSelect, Stack, TextInput } from "@mantine/core"
 import { errorAt } from "../../shared/change/useSubmit.ts"
+import { FieldName } from "../../shared/fields/FieldName.tsx"
 import type { FieldsProps } from "./formFields.ts"
 import styles from "./Services.module.css"
 
@@ -10,7 +11,7 @@ export const IdentityFields = ({ error, fields, set }: FieldsProps) => (
     <legend>Identity and routing</legend>
     <Stack gap="sm">
       <TextInput
-        label="upstream_base_url"
+        label={<FieldName name="upstream_base_url" />}
         description="Where the service is. Requests are refused until it is set."
         placeholder="https://search.example.com"
         value={fields.upstream_base_url}
@@ -18,14 +19,14 @@ export const IdentityFields = ({ error, fields, set }: FieldsProps) => (
         error={errorAt(error, "upstream_base_url")}
       />
       <TextInput
-        label="route_pattern"
+        label={<FieldName name="route_pattern" />}
         description="The path at the gateway; /* at its end takes everything below. Empty: /services/<name>/*"
         value={fields.route_pattern}
         onChange={({ currentTarget }) => set({ route_pattern: currentTarget.value })}
         error={errorAt(error, "route_pattern")}
       />
       <MultiSelect
-        label="allowed_methods"
+        label={<FieldName name="allowed_methods" />}
         description="Empty: as the server sets it."
         data={[...methods]}
         value={[...fields.allowed_methods]}

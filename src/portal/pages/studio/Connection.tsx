@@ -8,6 +8,7 @@ import { useAllowed } from "../../api/session.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
+import { FieldName } from "../../shared/fields/FieldName.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -145,7 +146,7 @@ const ConnectionForm = ({
         onClose={onClose}
       >
         <TextInput
-          label="base_url"
+          label={<FieldName name="base_url" />}
           description="It must answer GET /studio/gateway/services."
           placeholder="https://studio.example.com"
           value={url}

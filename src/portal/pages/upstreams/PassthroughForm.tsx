@@ -3,6 +3,7 @@ import { useState } from "react"
 import { changedOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { FieldName } from "../../shared/fields/FieldName.tsx"
 import { readSettings, type Settings, type SettingsPatch, saveSettings } from "./passthroughSettings.ts"
 
 const choices = [
@@ -89,7 +90,7 @@ export const PassthroughForm = ({
           onChange={(allowed_paths) => set({ allowed_paths })}
         />
         <TagsInput
-          label="allowed_methods"
+          label={<FieldName name="allowed_methods" />}
           value={[...fields.allowed_methods]}
           onChange={(allowed_methods) => set({ allowed_methods })}
         />

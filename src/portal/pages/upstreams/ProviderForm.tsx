@@ -6,6 +6,7 @@ import { changedOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { FieldName } from "../../shared/fields/FieldName.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 
 type Provider = ResponseOf<"GET", typeof list>[number]
@@ -113,7 +114,7 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
           data-autofocus
         />
         <TextInput
-          label="base_url"
+          label={<FieldName name="base_url" />}
           description="The base URL that the vendor documents for its SDKs."
           placeholder="https://api.openai.com/v1"
           value={fields.base_url}

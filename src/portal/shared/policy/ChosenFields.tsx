@@ -1,4 +1,5 @@
 import { CloseButton, Group, Select, Stack } from "@mantine/core"
+import { fieldLabel } from "../fields/fieldWords.ts"
 import styles from "./ChosenFields.module.css"
 import { fieldText, groupsOf, type PolicyValues, usePolicyFields } from "./fields.ts"
 import { PolicyFieldInput } from "./PolicyFieldInput.tsx"
@@ -42,7 +43,7 @@ export const ChosenFields = ({ before, changes, onChange }: Props) => {
           placeholder="Change a field…"
           data={groupsOf(fields).map(({ fields: some, label }) => ({
             group: label,
-            items: some.map(({ field }) => field).filter((name) => !(name in changes))
+            items: some.flatMap(({ field }) => (field in changes ? [] : [{ value: field, label: fieldLabel(field) }]))
           }))}
           value={null}
           onChange={(name) => name !== null && onChange({ ...changes, [name]: valueNow(name) })}

@@ -1,4 +1,5 @@
 import { MultiSelect, NumberInput, Select, Switch, TagsInput } from "@mantine/core"
+import { FieldName } from "../fields/FieldName.tsx"
 import type { PolicyField } from "./fields.ts"
 
 interface Props {
@@ -23,7 +24,7 @@ export const PolicyFieldInput = ({ error, field, isChanged = false, onChange, va
   const { choices, field: name, help, kind, maximum, minimum } = field
   const label = (
     <>
-      <code>{name}</code>
+      <FieldName name={name} />
       {isChanged && <span title="changed"> •</span>}
     </>
   )

@@ -4,6 +4,7 @@ import type { FieldError } from "../../../api/ApiError.ts"
 import type { BodyOf } from "../../../api/Endpoints.ts"
 import { DraftDialog } from "../../../shared/change/DraftDialog.tsx"
 import { TimeInput } from "../../../shared/dialogs/TimeInput.tsx"
+import { FieldName } from "../../../shared/fields/FieldName.tsx"
 import { type Key, keyName } from "../words/key.ts"
 import { ChangeKey } from "./ChangeKey.tsx"
 
@@ -95,14 +96,14 @@ export const EditKey = ({ of, onClose }: Props) => {
       />
       <TagsInput label="Tags" value={[...draft.tags]} onChange={(tags) => set({ tags })} error={errorOf("tags")} />
       <TimeInput
-        label={<code>expires_at</code>}
+        label={<FieldName name="expires_at" />}
         description="From then on its requests are refused."
         value={draft.expires_at}
         onChange={(expires_at) => set({ expires_at })}
         error={errorOf("expires_at")}
       />
       <TimeInput
-        label={<code>rotation_due_at</code>}
+        label={<FieldName name="rotation_due_at" />}
         description="A reminder. The key goes on to work."
         value={draft.rotation_due_at}
         onChange={(rotation_due_at) => set({ rotation_due_at })}

@@ -3,6 +3,7 @@ import type { FieldError } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { TimeInput } from "../../../shared/dialogs/TimeInput.tsx"
+import { FieldName } from "../../../shared/fields/FieldName.tsx"
 import { shownText } from "../../../shared/foreign/marks.ts"
 import type { Draft } from "./draft.ts"
 import styles from "./NewKeyPage.module.css"
@@ -71,14 +72,14 @@ export const OwnerStep = ({ draft, errors, onChange }: Props) => {
         error={errorOf("description")}
       />
       <TimeInput
-        label={<code>expires_at</code>}
+        label={<FieldName name="expires_at" />}
         description="From then on its requests are refused."
         value={draft.expires_at}
         onChange={(expires_at) => onChange({ expires_at })}
         error={errorOf("expires_at")}
       />
       <TimeInput
-        label={<code>rotation_due_at</code>}
+        label={<FieldName name="rotation_due_at" />}
         description="A reminder to give it a new secret. The key goes on to work."
         value={draft.rotation_due_at}
         onChange={(rotation_due_at) => onChange({ rotation_due_at })}

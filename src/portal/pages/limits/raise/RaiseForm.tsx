@@ -2,6 +2,7 @@ import { Button, Group, NumberInput, Select, Skeleton, Stack, Textarea, TextInpu
 import { type ReactNode, useState } from "react"
 import { useUtc } from "../../../address/useUtc.ts"
 import type { ApiError, FieldError } from "../../../api/ApiError.ts"
+import { fieldLabel } from "../../../shared/fields/fieldWords.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
@@ -58,7 +59,7 @@ export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, met
           label="Limit"
           data={limits.map((one) => ({
             value: one.meter,
-            label: `${one.meter}${one.within === null ? "" : ` for ${one.within}`}, now ${amountText(one.limit, one.unit)}`
+            label: `${fieldLabel(one.meter)}${one.within === null ? "" : ` for ${one.within}`}, now ${amountText(one.limit, one.unit)}`
           }))}
           value={limit?.meter ?? null}
           {...(limit === undefined && {

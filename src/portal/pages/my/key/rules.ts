@@ -1,4 +1,5 @@
 import type { ResponseOf } from "../../../api/Endpoints.ts"
+import { fieldTitle, type NamedField } from "../../../shared/fields/fieldWords.ts"
 import { bytesText, countText, durationText, moneyText } from "../../../shared/words/format.ts"
 
 type Policy = ResponseOf<"GET", "/admin-ui/v1/me">["policy"]
@@ -17,16 +18,16 @@ const wherePaths = "where the path allows less"
 type Counted = { readonly [Name in keyof Policy]: Policy[Name] extends number | null ? Name : never }[keyof Policy]
 
 /** Limits of one request, with the words for them. How much is left of the other limits is on the home page. */
-const bounds: ReadonlyArray<readonly [field: Counted, about: string, text: (amount: number) => string]> = [
-  ["max_input_tokens_per_request", "Input of one request", (count) => `at most ${countText(count)} tokens`],
-  ["max_output_tokens_per_request", "Output of one request", (count) => `at most ${countText(count)} tokens`],
-  ["max_cost_per_request", "Cost of one request", (dollars) => `at most ${moneyText(dollars)}`],
-  ["max_concurrent_requests", "Requests at once", (count) => `at most ${countText(count)}`],
-  ["max_tool_call_count", "Tools of one request", (count) => `at most ${countText(count)}`],
-  ["max_request_body_bytes", "Size of one request", (bytes) => `at most ${bytesText(bytes)}, or less ${wherePaths}`],
-  ["max_response_body_bytes", "Size of one answer", (bytes) => `at most ${bytesText(bytes)}, or less ${wherePaths}`],
-  ["max_stream_duration_seconds", "Length of a stream", (seconds) => `at most ${durationText(seconds * 1_000)}`],
-  ["unused_key_auto_disable_after_days", "Without use", (days) => `switched off after ${countText(days)} days`]
+const bounds: ReadonlyArray<readonly [field: Extract<Counted, NamedField>, text: (amount: number) => string]> = [
+  ["max_input_tokens_per_request", (count) => `at most ${countText(count)} tokens`],
+  ["max_output_tokens_per_request", (count) => `at most ${countText(count)} tokens`],
+  ["max_cost_per_request", (dollars) => `at most ${moneyText(dollars)}`],
+  ["max_concurrent_requests", (count) => `at most ${countText(count)}`],
+  ["max_tool_call_count", (count) => `at most ${countText(count)}`],
+  ["max_request_body_bytes", (bytes) => `at most ${bytesText(bytes)}, or less ${wherePaths}`],
+  ["max_response_body_bytes", (bytes) => `at most ${bytesText(bytes)}, or less ${wherePaths}`],
+  ["max_stream_duration_seconds", (seconds) => `at most ${durationText(seconds * 1_000)}`],
+  ["unused_key_auto_disable_after_days", (days) => `switched off after ${countText(days)} days`]
 ]
 
 /** What the key may do, in plain words. What is not restricted is left out, but for the models. */
@@ -34,17 +35,17 @@ export const rulesOf = (policy: Policy): ReadonlyArray<Rule> => {
   if (policy.deny) return [["Requests", "none at the moment"]]
   const { allow_streaming, allow_tools, allowed_hours_utc, allowed_models, allowed_services, unpriced_models } = policy
   return [
-    ["Models", allowed_models === null ? "all" : list(allowed_models)],
-    ...(unpriced_models === "refuse" ? [["Models without a price", "not allowed"] as const] : []),
+    [fieldTitle("allowed_models"), allowed_models === null ? "all" : list(allowed_models)],
+    ...(unpriced_models === "refuse" ? [[fieldTitle("unpriced_models"), "not allowed"] as const] : []),
     ...(allowed_services === null || allowed_services.length === 0
       ? []
-      : [["Services", list(allowed_services)] as const]),
+      : [[fieldTitle("allowed_services"), list(allowed_services)] as const]),
     ...(allowed_hours_utc === null ? [] : [["When", hours(allowed_hours_utc)] as const]),
-    ...(allow_streaming ? [] : [["Streamed answers", "not allowed"] as const]),
-    ...(allow_tools ? [] : [["Tools", "not allowed"] as const]),
-    ...bounds.flatMap(([field, about, text]): ReadonlyArray<Rule> => {
+    ...(allow_streaming ? [] : [[fieldTitle("allow_streaming"), "not allowed"] as const]),
+    ...(allow_tools ? [] : [[fieldTitle("allow_tools"), "not allowed"] as const]),
+    ...bounds.flatMap(([field, text]): ReadonlyArray<Rule> => {
       const amount = policy[field]
-      return amount === null ? [] : [[about, text(amount)]]
+      return amount === null ? [] : [[fieldTitle(field), text(amount)]]
     })
   ]
 }

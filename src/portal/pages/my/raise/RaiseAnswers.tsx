@@ -1,5 +1,6 @@
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
+import { fieldWords } from "../../../shared/fields/fieldWords.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { countText } from "../../../shared/words/format.ts"
@@ -19,10 +20,10 @@ const words: Readonly<Record<Asked["state"], readonly [Meaning, string]>> = {
 
 /** The limits as people name them. */
 const meters: Readonly<Record<MeterName, readonly [name: string, unit: OwnLimit["unit"]]>> = {
-  rpm_limit: ["requests a minute", "requests"],
-  tpm_limit: ["tokens a minute", "tokens"],
-  max_requests_per_day: ["requests a day", "requests"],
-  max_tokens_per_day: ["tokens a day", "tokens"],
+  rpm_limit: [fieldWords.rpm_limit, "requests"],
+  tpm_limit: [fieldWords.tpm_limit, "tokens"],
+  max_requests_per_day: [fieldWords.max_requests_per_day, "requests"],
+  max_tokens_per_day: [fieldWords.max_tokens_per_day, "tokens"],
   daily_budget_usd: ["a day", "usd"],
   monthly_budget_usd: ["a month", "usd"]
 }
