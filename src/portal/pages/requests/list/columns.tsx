@@ -49,7 +49,8 @@ export const columnsOf = (
     width: 110,
     cell: ({ created_at }) => <When at={created_at} />
   },
-  { id: "status", header: "Status", sort: "status_code", main: true, cell: (row) => <Outcome row={row} /> },
+  // the reason of a refusal takes a line
+  { id: "status", header: "Status", sort: "status_code", main: true, wide: true, cell: (row) => <Outcome row={row} /> },
   { id: "key", header: "Key", main: true, cell: (row) => text(row.key_name ?? nameOf(row.key_id) ?? row.key_prefix) },
   { id: "project", header: "Project", hidden: true, cell: ({ project_name }) => text(project_name) },
   { id: "team", header: "Team", hidden: true, cell: ({ team_id }) => text(team_id) },
@@ -81,6 +82,7 @@ export const columnsOf = (
     sort: "tokens",
     numeric: true,
     main: true,
+    wide: true,
     cell: ({ cached_input_tokens, input_tokens, output_tokens }) =>
       input_tokens === null && output_tokens === null ? (
         "–"
