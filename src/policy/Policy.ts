@@ -413,4 +413,10 @@ const checksBeforeBody = checks.filter(({ beforeBody }) => beforeBody === true)
 
 const names = checks.map(({ name }) => name)
 
+/** The checks in the order in which they run, and the first of them, which need no body. */
+export const checkNames: { readonly all: ReadonlyArray<Check>; readonly beforeBody: ReadonlyArray<Check> } = {
+  all: names,
+  beforeBody: checksBeforeBody.map(({ name }) => name)
+}
+
 const allowed: Decision = { _tag: "Allowed", passed: names }

@@ -599,6 +599,13 @@ suite("Policy explanation", (it) => {
           check: "streaming",
           layer: "global",
           policy_version: 3,
+          checks: [
+            ...["deny", "route", "provider", "hours", "concurrency", "later_work", "service", "model"].map((check) => ({
+              check,
+              result: "passed"
+            })),
+            { check: "streaming", result: "refused" }
+          ],
           limit_raises: []
         },
         policy_changed: false,
@@ -606,6 +613,12 @@ suite("Policy explanation", (it) => {
       })
       assert.deepInclude(Object(at(before, "now", "decision")), { allowed: true, check: null })
       assert.deepStrictEqual(at(before, "now", "unchecked"), ["cost"])
+      const checksNow = at(before, "now", "checks")
+      assert(Array.isArray(checksNow))
+      assert.deepStrictEqual(checksNow.slice(-2), [
+        { check: "cost", result: "unchecked" },
+        { check: "price", result: "passed" }
+      ])
 
       yield* ok("POST", layers, { body: { kind: "team", scope_id: "another", policy: { deny: true } } })
       yield* ok("POST", layers, { body: { kind: "model", scope_id: "large", policy: { allow_streaming: false } } })
@@ -623,6 +636,8 @@ suite("Policy explanation", (it) => {
         check: "streaming",
         layers: ["model:large"]
       })
+      assert.deepStrictEqual(at(after, "now", "checks", 8), { check: "streaming", result: "refused" })
+      assert.strictEqual(at(after, "now", "checks", 9), undefined)
       const reasons = at(after, "now", "reasons")
       assert(Array.isArray(reasons))
       assert.deepStrictEqual(
@@ -715,6 +730,10 @@ suite("Policy explanation", (it) => {
       const explain = (id: string) => call("GET", `${admin}/policy/explain/${id}`)
       const latest = yield* explain("twice")
       assert.deepInclude(Object(at(latest.json, "decided")), { allowed: true, status_code: 200, policy_version: null })
+      // the record of a request whose body was not read says nothing of the checks that need one
+      const passed = at(latest.json, "decided", "checks")
+      assert(Array.isArray(passed))
+      assert.deepStrictEqual(passed.at(-1), { check: "service", result: "passed" })
       yield* record(0, { request_id: "wild", route: "/upstream/*" })
       assert.deepInclude(Object(at((yield* explain("wild")).json, "now")), { unchecked: [] })
       assert.deepStrictEqual(refusalOf(yield* explain("nobody")), { status: 404, code: "not_found", param: null })

@@ -16,9 +16,10 @@ import * as LimitScopes from "../../state/limits/LimitScopes.ts"
 import * as Meters from "../../state/limits/Meters.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import { AppliedRaise } from "../api/limits/LimitRaises.ts"
-import type { Explanation } from "../api/policies/PolicyApi.ts"
+import type { Explanation, FinalDecision } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import * as CheckResults from "./CheckResults.ts"
 import * as LimitCheck from "./LimitCheck.ts"
 import { limitOfCheck } from "./LimitSentences.ts"
 import {
@@ -128,17 +129,21 @@ const make = Effect.gen(function* () {
         check: record.denial?.check ?? null,
         layer: record.denial?.layer ?? null,
         policy_version: record.policy_version,
+        checks: CheckResults.ofRecord({
+          check: record.denial?.check ?? null,
+          wasForwarded: wasForwarded(record.error_code),
+          hasReadBody: hasReadBody(record)
+        }),
         limit_raises: yield* raisesAt(record)
       },
       now:
         current === undefined || scope === undefined || key === undefined
           ? null
-          : {
-              ...current.shown,
-              decision:
-                current.refused ??
+          : shownNow(
+              current,
+              current.refused ??
                 decisionByLimits(yield* limitsNow(record, scope.route, layers, key, current.effective, now))
-            },
+            ),
       policy_changed: policyChanges.length > 0,
       changes: policyChanges
     }
@@ -190,6 +195,12 @@ const currentDecision = (
   }
   return { shown, effective, refused: refusal && refusedDecision(refusal) }
 }
+
+const shownNow = ({ shown }: ReturnType<typeof currentDecision>, decision: FinalDecision) => ({
+  ...shown,
+  checks: CheckResults.ofDecision(decision.check, shown.unchecked),
+  decision
+})
 
 /**
  * Returns what the request would need again, as far as its record says. If a limit refused it, the record has the amount

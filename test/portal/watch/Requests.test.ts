@@ -64,8 +64,23 @@ describePortal("Requests", (portal) => {
     assert.deepStrictEqual(await axe(), [])
     await page.goto(`${portal.gateway.control}/admin-ui/requests/${refused}`)
     await page.getByText("This key may not use this model.").first().waitFor()
+    const checks = page.getByRole("list", { name: "Checks, in their order" }).getByRole("listitem")
+    assert.deepStrictEqual(
+      [await checks.first().textContent(), await checks.last().textContent()],
+      ["deny passed", "model refused"]
+    )
+    // a layer that was made since then let nothing pass
+    await portal.gateway.operate("POST", "/policy-layers", {
+      kind: "model",
+      scope_id: "forbidden-model",
+      policy: { rpm_limit: 1_000 }
+    })
+    await page.reload()
+    await page.getByText("The record names only the layer that refused").waitFor()
+    assert.strictEqual(await page.getByText("lets pass", { exact: true }).count(), 0)
     await page.getByText("Now", { exact: true }).first().click()
     await page.getByText("would be refused").waitFor()
+    await page.getByText("model:forbidden-model", { exact: true }).waitFor()
     await page.getByText("refuses", { exact: true }).first().waitFor()
   })
 

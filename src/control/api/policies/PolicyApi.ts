@@ -64,6 +64,14 @@ const LayerReason = Schema.Struct({
   denies: Schema.Array(Schema.Struct({ check: Schema.String, code: Schema.String, message: Schema.String }))
 })
 
+/** The result of a check, in the order in which the gateway runs them. They stop at the first that refuses. */
+const CheckResult = Schema.Struct({
+  check: Schema.String,
+  /** `unchecked`: the usage record lacks what the check needs. */
+  result: Schema.Literals(["passed", "refused", "unchecked"])
+})
+export type CheckResult = typeof CheckResult.Type
+
 const {
   allowed_models,
   allowed_providers,
@@ -134,8 +142,11 @@ export const Explanation = Schema.Struct({
     /** Says in plain words why the request failed. `null` if it did not fail. */
     sentence: Schema.NullOr(Schema.String),
     check: Schema.NullOr(Schema.String),
+    /** The layer that refused the request alone. The record names no layer that let it pass. */
     layer: Schema.NullOr(Schema.String),
     policy_version: Schema.NullOr(Schema.Int),
+    /** As far as they follow from the record. Empty if the request was refused before or after the policy's checks. */
+    checks: Schema.Array(CheckResult),
     /** The exceptions of the key that were in force. */
     limit_raises: Schema.Array(AppliedRaise)
   }),
@@ -147,6 +158,7 @@ export const Explanation = Schema.Struct({
       shared_limits: Schema.Array(SharedByLayer),
       limit_raises: Schema.Array(AppliedRaise),
       reasons: Schema.Array(LayerReason),
+      checks: Schema.Array(CheckResult),
       decision: FinalDecision,
       /** The skipped checks, because the usage record lacks their input. They might change the decision. */
       unchecked: Schema.Array(Schema.String)

@@ -3,6 +3,7 @@ import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
+import { Checks } from "./Checks.tsx"
 import styles from "./RequestDetail.module.css"
 import type { Explanation } from "./useRequest.ts"
 
@@ -27,7 +28,7 @@ export const Decision = ({ explanation }: { readonly explanation: Explanation })
   )
 }
 
-const Then = ({ explanation: { decided, now } }: { readonly explanation: Explanation }) => (
+const Then = ({ explanation: { decided } }: { readonly explanation: Explanation }) => (
   <div>
     <Verdict
       isAllowed={decided.allowed}
@@ -41,15 +42,6 @@ const Then = ({ explanation: { decided, now } }: { readonly explanation: Explana
     <Raises raises={decided.limit_raises} />
     {decided.check !== null && (
       <ul className={styles.tree}>
-        {decided.layer !== null &&
-          (now?.applied_layers ?? [])
-            .map(nameOf)
-            .filter((name) => name !== decided.layer)
-            .map((name) => (
-              <li key={name}>
-                <Layer name={name} version={undefined} isDenying={false} />
-              </li>
-            ))}
         <li>
           {/* several layers may refuse only together, and older records name none */}
           <Layer name={decided.layer ?? "the layers together"} version={undefined} isDenying />
@@ -61,6 +53,12 @@ const Then = ({ explanation: { decided, now } }: { readonly explanation: Explana
         </li>
       </ul>
     )}
+    <p className={styles.muted}>
+      {decided.check === null
+        ? "The record names no layers: see “Now” for those that apply today."
+        : "The record names only the layer that refused, not those that let the request pass."}
+    </p>
+    <Checks checks={decided.checks} none="The record does not say which checks ran." />
   </div>
 )
 
@@ -87,6 +85,7 @@ const Now = ({ now }: Pick<Explanation, "now">) => {
           </li>
         ))}
       </ul>
+      <Checks checks={now.checks} none="No check ran." />
       {now.unchecked.length > 0 && (
         <p className={styles.muted}>
           Not checked, for the record lacks what they need: <code>{now.unchecked.join(", ")}</code>.
