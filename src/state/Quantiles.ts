@@ -12,7 +12,8 @@ export type QuantileName = (typeof quantileNames)[number]
 export const measures = {
   latency_ms: "latency",
   first_byte_ms: "first_byte",
-  gateway_ms: "gateway"
+  gateway_ms: "gateway",
+  upstream_ms: "upstream"
 } as const
 
 const growth = (1 + relativeError) / (1 - relativeError)

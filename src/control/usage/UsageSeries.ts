@@ -174,6 +174,8 @@ const make = Effect.gen(function* () {
         WHERE ms IS NOT NULL`
     )
 
+  const histogramColumns = sql.literal(Object.values(Quantiles.measures).join(", "))
+
   const storedDurations = (
     query: TimeseriesQuery,
     sums: MinuteSums | undefined,
@@ -183,8 +185,8 @@ const make = Effect.gen(function* () {
     spans.map(
       (span) => sql`
         SELECT at, split_name, measure, ${sql.literal(Quantiles.numberOf("element"))}, ${sql.literal(Quantiles.countOf("element"))}
-        FROM (SELECT ${atOf(query)}, ${nameOf(query.split)} AS split_name, latency, first_byte, gateway
-          FROM (SELECT bucket AS at, name, status_code, latency, first_byte, gateway FROM usage_series
+        FROM (SELECT ${atOf(query)}, ${nameOf(query.split)} AS split_name, ${histogramColumns}
+          FROM (SELECT bucket AS at, name, status_code, ${histogramColumns} FROM usage_series
             WHERE ${storedConditions(query, sums, grain, span)}) AS rows) AS stored
           CROSS JOIN LATERAL (${sql.literal(storedElements)}) AS elements (measure, element)`
     )
@@ -429,5 +431,10 @@ const toQuantiles = (
     const row = rows.find((row) => row.measure === measureNames.indexOf(measure))
     return row === undefined ? null : Object.fromEntries(wanted.map((name) => [name, durationOf(row[name])]))
   }
-  return { latency_ms: of("latency_ms"), first_byte_ms: of("first_byte_ms"), gateway_ms: of("gateway_ms") }
+  return {
+    latency_ms: of("latency_ms"),
+    first_byte_ms: of("first_byte_ms"),
+    gateway_ms: of("gateway_ms"),
+    upstream_ms: of("upstream_ms")
+  }
 }

@@ -29,7 +29,7 @@ const histograms = Object.values(Quantiles.measures)
 const columns = [...summands, ...histograms]
 
 const eventColumns =
-  "usage_source, cost_source, error_code, cost_nanos, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, latency_ms, first_byte_ms, gateway_ms, fallback_count"
+  "usage_source, cost_source, error_code, cost_nanos, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, latency_ms, first_byte_ms, gateway_ms, upstream_ms, fallback_count"
 
 const dimensionRows = Object.entries(minuteLabels)
   .map(([dimension, label]) => `('${dimension}', ${label})`)

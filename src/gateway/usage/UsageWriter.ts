@@ -165,7 +165,7 @@ const insert = (records: string) =>
       late AS MATERIALIZED (SELECT added.created_at, project_id, key_id, route, model, model_known, provider, service_name, http_method,
           endpoint_template, endpoint_path, status_code, task_id, run_id, team_id, client, subject, usage_source, cost_source, error_code, input_tokens,
           output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, latency_ms,
-          first_byte_ms, gateway_ms, fallback_count
+          first_byte_ms, gateway_ms, upstream_ms, fallback_count
         FROM added JOIN seen USING (id) WHERE added.created_at < (SELECT greatest(until, minutes_until) FROM mark)),
       late_sums AS (${rollupStatement(sql, sql`late WHERE created_at < (SELECT until FROM mark)`)}),
       late_minutes AS (${minuteStatement(sql, sql`late WHERE created_at < (SELECT minutes_until FROM mark)`)})

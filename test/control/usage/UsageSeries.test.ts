@@ -44,6 +44,7 @@ const recordOf = (request: Request, now: number): UsageRecord => ({
   latency_ms: request.latency,
   first_byte_ms: request.firstByte,
   gateway_ms: request.firstByte === null ? null : request.latency % 7,
+  upstream_ms: request.firstByte === null ? null : request.latency - (request.latency % 7),
   usage_source: "reported",
   total_tokens: request.tokens,
   cost_source: "none",
@@ -99,7 +100,7 @@ const isOneDimension = (narrowing: string, split: string): boolean => {
 const quantile = (values: ReadonlyArray<number>, share: number): number =>
   values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? 0
 
-const measures = ["latency_ms", "first_byte_ms", "gateway_ms"] as const
+const measures = ["latency_ms", "first_byte_ms", "gateway_ms", "upstream_ms"] as const
 
 suite("Usage by the minute", (it) => {
   it.effect.prop(

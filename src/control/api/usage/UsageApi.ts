@@ -124,7 +124,9 @@ export const TimeseriesBucket = Schema.Struct({
   display_name: Schema.optionalKey(Schema.String),
   summary: UsageSummary,
   /** In milliseconds, and within 2 % of the exact value. `null` if no request of the bucket has the measure. */
-  quantiles: Schema.optionalKey(Schema.Struct({ latency_ms: Duration, first_byte_ms: Duration, gateway_ms: Duration }))
+  quantiles: Schema.optionalKey(
+    Schema.Struct({ latency_ms: Duration, first_byte_ms: Duration, gateway_ms: Duration, upstream_ms: Duration })
+  )
 })
 export type TimeseriesBucket = typeof TimeseriesBucket.Type
 
@@ -260,7 +262,7 @@ export type TimeseriesQuery = typeof TimeseriesQuery.Type
 const HistogramQuery = Schema.Struct({
   from: RangeTime,
   to: range.to,
-  measure: Schema.Literals(["latency_ms", "first_byte_ms", "gateway_ms"])
+  measure: Schema.Literals(["latency_ms", "first_byte_ms", "gateway_ms", "upstream_ms"])
 })
 export type HistogramQuery = typeof HistogramQuery.Type
 
@@ -328,7 +330,7 @@ export const UsageApi = HttpApiGroup.make("usage")
       .annotate(OpenApi.Summary, "Sum up usage by minute, hour or day")
       .annotate(
         OpenApi.Description,
-        "Minutes are kept for 48 hours, and their range is the last hour by default. With `split` each bucket has the groups with the most requests in the range, `split_limit` at most (10 by default). Minutes split otherwise than by model, key, project, status or code are read from the events, and have no quantiles. `quantiles` are those of the whole latency, of the time to the first byte and of the gateway's own share."
+        "Minutes are kept for 48 hours, and their range is the last hour by default. With `split` each bucket has the groups with the most requests in the range, `split_limit` at most (10 by default). Minutes split otherwise than by model, key, project, status or code are read from the events, and have no quantiles. `quantiles` are those of the whole latency, of the time to the first byte, of the gateway's own share and of the upstream's."
       ),
     HttpApiEndpoint.get("histogram", "/usage/histogram", {
       query: HistogramQuery,

@@ -50,7 +50,7 @@ export const HomeTiles = () => {
         detail={
           overhead.data !== undefined && quantiles === undefined
             ? "no request succeeded in this hour"
-            : `p95 ${timeText(quantiles?.gateway_ms?.p95)}; with the upstream ${timeText(quantiles?.latency_ms?.p50)}, p95 ${timeText(quantiles?.latency_ms?.p95)}`
+            : `p95 ${timeText(quantiles?.gateway_ms?.p95)}; the upstream's ${timeText(quantiles?.upstream_ms?.p50)}, p95 ${timeText(quantiles?.upstream_ms?.p95)}`
         }
       />
       <Tile

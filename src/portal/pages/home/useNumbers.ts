@@ -37,7 +37,7 @@ export const useLastHour = () => {
   }, [found, until])
 }
 
-/** Reads how long the gateway itself takes, and the whole request. Only requests that succeeded count, as others may not reach an upstream. */
+/** Reads how long the gateway itself takes, and the upstream. Only requests that succeeded count, as others may not reach an upstream. */
 export const useOverhead = () => {
   const now = useNow(minuteMs)
   const from = Math.floor(now / hourMs) * hourMs - hourMs
