@@ -10,8 +10,11 @@ export interface Verdict {
   readonly metadata: Config
 }
 
+/** The reasons of executions that failed: the guardrail did not reply, or its reply is invalid. */
+export const failureCodes = ["guardrail_unavailable", "invalid_guardrail_request"] as const
+
 export interface GuardrailFailure {
-  readonly code: "guardrail_unavailable" | "invalid_guardrail_request"
+  readonly code: (typeof failureCodes)[number]
 }
 
 export type Consequence =

@@ -1,5 +1,6 @@
 import { Context, DateTime, Effect, Function, Layer, Schema } from "effect"
 import type { Statement } from "effect/sql"
+import { failureCodes } from "../../guardrails/GuardrailOutcome.ts"
 import { Database } from "../../services/Database.ts"
 import { ExecutionBucket, type ExecutionInterval } from "../api/policies/GuardrailBench.ts"
 import { type ExecutionFilter, GuardrailExecution, GuardrailSum } from "../api/policies/GuardrailsApi.ts"
@@ -70,6 +71,7 @@ const make = Effect.gen(function* () {
       return yield* runBounded(() =>
         sumRows.all(sql`
         SELECT guardrail_name, mode, action, failure_policy, count(*) AS count,
+          count(*) FILTER (WHERE ${sql.in("reason", failureCodes)}) AS failed_count,
           coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
         FROM guardrail_execution_events WHERE ${matching(filter)}
         GROUP BY guardrail_name, mode, action, failure_policy
@@ -100,7 +102,9 @@ const executionRows = storedRows(
   GuardrailExecution.pipe(Schema.fieldsAssign({ created_at: Schema.DateTimeUtcFromDate, latency_ms: Count })),
   { table: "guardrail_execution_events", key: ["id"] }
 )
-const sumRows = computedRows(GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, total_latency_ms: Count })))
+const sumRows = computedRows(
+  GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, failed_count: Count, total_latency_ms: Count }))
+)
 const bucketRows = computedRows(
   ExecutionBucket.pipe(
     Schema.fieldsAssign({

@@ -67,7 +67,7 @@ const make = Effect.gen(function* () {
   const recordMetrics = HealthMetrics.make()
   const columns = sql.literal(
     `name, provider, status, circuit_state, active_check_ok, passive_success_count, passive_failure_count,
-     consecutive_failures, average_latency_ms, last_error_code, cooldown_until, checked_at, updated_at`
+     consecutive_failures, average_latency_ms, last_error_code, cooldown_until, checked_at, status_since, updated_at`
   )
 
   const lock = (provider: string, name: string) =>
@@ -78,7 +78,7 @@ const make = Effect.gen(function* () {
       (row) => row ?? null
     )
 
-  const upsertState = Effect.fnUntraced(function* (state: Omit<HealthState, "updated_at">) {
+  const upsertState = Effect.fnUntraced(function* (state: WrittenState) {
     const { write } = yield* Mutation
     const { name, provider, ...rest } = state
     const set = {
@@ -88,7 +88,9 @@ const make = Effect.gen(function* () {
     }
     return yield* stateRows.only(write`
       INSERT INTO provider_health_states ${sql.insert({ name, provider, ...set })}
-      ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
+      ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now(), status_since =
+        CASE WHEN provider_health_states.status = excluded.status THEN provider_health_states.status_since ELSE now() END
+      RETURNING ${columns}`)
   })
 
   /** Returns `undefined` if the credential cannot be decrypted or was stored for another origin. */
@@ -193,7 +195,7 @@ const make = Effect.gen(function* () {
       const recorded = yield* audit.mutate(function* () {
         const { name, provider } = state
         const before = yield* lock(provider, name)
-        const { updated_at: _, ...fields } = state
+        const { status_since: _, updated_at: _1, ...fields } = state
         const after = yield* upsertState({ ...unknownState, ...fields })
         return {
           result: { before: readableOrNull(before), after },
@@ -276,6 +278,9 @@ const startupSubject = (serves: ServedFamilies, { base, name, serviceKey }: Star
   }
 })
 
+/** The database tells both times. */
+type WrittenState = Omit<HealthState, "status_since" | "updated_at">
+
 interface CheckSubject {
   readonly provider: HealthState["provider"]
   readonly name: string
@@ -299,10 +304,10 @@ const unknownState = {
 const latencyWeight = 0.2
 
 const nextState = (
-  before: Omit<HealthState, "updated_at">,
+  before: WrittenState,
   { errorCode, latencyMs, status }: HealthCheck.HealthCheckResult,
   now: DateTime.Utc
-): Omit<HealthState, "updated_at"> => {
+): WrittenState => {
   const { average_latency_ms: average } = before
   const ok = status !== "unhealthy"
   return {
@@ -361,6 +366,7 @@ const stateRows = storedRows(
       consecutive_failures: Count,
       cooldown_until: Time,
       checked_at: Time,
+      status_since: Time,
       updated_at: Schema.DateTimeUtcFromDate
     })
   ),

@@ -271,7 +271,7 @@ suite("Guardrails", (it) => {
           guardrail_name, mode, action, failure_policy, latency_ms, reason, metadata)
           VALUES (${randomUUID()}, ${new Date(Date.UTC(2026, 4, 5, 12, 0, second))}, ${`r-${second}`}, ${key_id},
           '/v1/responses', 'm', 'upstream', 'pii-redact', ${mode}, ${second === 4 ? "block" : "modify"}, 'fail_closed', ${second},
-          ${second === 4 ? "why" : null}, '{"email_count":1}')`
+          ${["why", "guardrail_unavailable"][4 - second] ?? null}, '{"email_count":1}')`
       }
       const about = `${guardrails}/executions?key_id=${key_id}`
       const first = yield* ok("GET", `${about}&limit=2`)
@@ -311,9 +311,9 @@ suite("Guardrails", (it) => {
       const sum = { guardrail_name: "pii-redact", failure_policy: "fail_closed" }
       assert.deepStrictEqual(yield* ok("GET", `${guardrails}/summary?key_id=${key_id}`), {
         summary: [
-          { ...sum, mode: "post_call", action: "modify", count: 2, total_latency_ms: 4 },
-          { ...sum, mode: "pre_call", action: "block", count: 1, total_latency_ms: 4 },
-          { ...sum, mode: "pre_call", action: "modify", count: 2, total_latency_ms: 2 }
+          { ...sum, mode: "post_call", action: "modify", count: 2, failed_count: 1, total_latency_ms: 4 },
+          { ...sum, mode: "pre_call", action: "block", count: 1, failed_count: 0, total_latency_ms: 4 },
+          { ...sum, mode: "pre_call", action: "modify", count: 2, failed_count: 0, total_latency_ms: 2 }
         ]
       })
       const backwards = yield* call("GET", `${about}&from=2026-05-05T12:00:03Z&to=2026-05-05T12:00:01Z`)

@@ -185,11 +185,17 @@ suite("Provider health", (it) => {
       }
       const first = yield* ok("POST", `${health}/state`, { body: state })
       assert.deepInclude(first, state)
-      const { updated_at: _, ...second } = Object(yield* ok("POST", `${health}/state`, { body: first }))
+      const { status_since, updated_at: _, ...second } = Object(yield* ok("POST", `${health}/state`, { body: first }))
       assert.deepStrictEqual(second, state)
+      // the state was written again, and is what it was
+      assert.strictEqual(status_since, at(first, "status_since"))
+      assert.isString(status_since)
       const { name, provider } = state
       const bare = { name, provider, status: "unknown", circuit_state: "closed" }
-      assert.deepInclude(yield* ok("POST", `${health}/state`, { body: bare }), {
+      const changed = yield* ok("POST", `${health}/state`, { body: bare })
+      assert.strictEqual(at(changed, "status_since"), at(changed, "updated_at"))
+      assert.notStrictEqual(at(changed, "status_since"), status_since)
+      assert.deepInclude(changed, {
         ...bare,
         active_check_ok: null,
         passive_success_count: 0,

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ApiError } from "../../../src/portal/api/ApiError.ts"
 import { alarmsOf } from "../../../src/portal/pages/board/alarms.ts"
 import { ofAsked, ofKeys, ofLimits, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
+import { ofGuardrails } from "../../../src/portal/pages/home/attention/guardrailFindings.ts"
 import {
   ofHealth,
   ofLetters,
@@ -192,11 +193,37 @@ describe("what needs attention", () => {
     assert.deepStrictEqual(ofSystem({ checks: { configuration: "current" }, doors: [] }, at), [])
   })
 
-  it("is an upstream that is unhealthy, and how many checks in a row say so", () => {
+  it("is an upstream that is unhealthy, since when, and how many checks in a row say so", () => {
     const state = { name: "main", status: "unhealthy", last_error_code: "timeout", updated_at: "2026-11-26T20:00:00Z" }
+    const failing = { ...state, consecutive_failures: 4 }
     assert.deepStrictEqual(
-      ofHealth([{ ...state, consecutive_failures: 4 }], at).map(({ sentence }) => sentence),
-      ["is unhealthy (timeout) after 4 failures in a row, last checked 2026-11-26"]
+      ofHealth(
+        [
+          { ...failing, status_since: "2026-11-25T20:00:00Z" },
+          { ...failing, status_since: null }
+        ],
+        at
+      ).map(({ sentence }) => sentence),
+      [
+        "is unhealthy (timeout) after 4 failures in a row; it became so 2026-11-25, last checked 2026-11-26",
+        "is unhealthy (timeout) after 4 failures in a row, last checked 2026-11-26"
+      ]
+    )
+  })
+
+  it("is a guardrail that fails, and what became of the texts", () => {
+    const sum = { guardrail_name: "pii", failed_count: 2 }
+    assert.deepStrictEqual(
+      ofGuardrails([
+        { ...sum, failure_policy: "fail_open" },
+        { ...sum, failure_policy: "fail_open" },
+        { ...sum, failure_policy: "fail_closed", failed_count: 1 },
+        { ...sum, failure_policy: "dry_run", failed_count: 0 }
+      ]).map(({ sentence, weight }) => [weight, sentence]),
+      [
+        [3, "failed 4 times in a day, and the texts passed without it"],
+        [3, "failed once in a day, and the requests were refused"]
+      ]
     )
   })
 

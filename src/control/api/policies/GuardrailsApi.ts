@@ -115,6 +115,8 @@ export const GuardrailSum = Schema.Struct({
   action: Action,
   failure_policy: FailurePolicy,
   count: Schema.Int,
+  /** The executions in which the guardrail did not respond, or not as it should. */
+  failed_count: Schema.Int,
   total_latency_ms: Schema.Int
 })
 export type GuardrailSum = typeof GuardrailSum.Type

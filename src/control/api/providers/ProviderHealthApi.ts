@@ -28,6 +28,9 @@ export const HealthState = Schema.Struct({
   }),
   cooldown_until: Schema.NullOr(Timestamp),
   checked_at: Schema.NullOr(Timestamp),
+  status_since: Schema.NullOr(Timestamp).annotate({
+    description: "When the status became what it is. `null` if it has not changed since an older version recorded it."
+  }),
   updated_at: Timestamp
 })
 export type HealthState = typeof HealthState.Type
@@ -48,7 +51,8 @@ export const NewHealthState = Schema.Struct({
   last_error_code: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 128)))),
   cooldown_until: Schema.optionalKey(fields.cooldown_until),
   checked_at: Schema.optionalKey(fields.checked_at),
-  /** Accepted but ignored, so that clients can send back a state exactly as they read it. */
+  /** These are accepted but ignored, so that clients can send back a state exactly as they read it. */
+  status_since: Schema.optionalKey(fields.status_since),
   updated_at: Schema.optionalKey(Timestamp)
 })
 export type NewHealthState = typeof NewHealthState.Type

@@ -61,17 +61,18 @@ interface Health {
   readonly status: string
   readonly last_error_code: string | null
   readonly consecutive_failures: number
+  readonly status_since: string | null
   readonly updated_at: string
 }
 
 export const ofHealth = (states: ReadonlyArray<Health>, at: (iso: string) => string): ReadonlyArray<Finding> =>
   states
     .filter(({ status }) => status === "unhealthy" || status === "degraded")
-    .map(({ consecutive_failures, last_error_code, name, status, updated_at }) => ({
+    .map(({ consecutive_failures, last_error_code, name, status, status_since, updated_at }) => ({
       id: `health ${name}`,
       weight: status === "unhealthy" ? 3 : 2,
       name,
-      sentence: `is ${status}${last_error_code === null ? "" : ` (${last_error_code})`}${consecutive_failures === 0 ? "" : ` after ${countedText(consecutive_failures, "failure")} in a row`}, last checked ${at(updated_at)}`,
+      sentence: `is ${status}${last_error_code === null ? "" : ` (${last_error_code})`}${consecutive_failures === 0 ? "" : ` after ${countedText(consecutive_failures, "failure")} in a row`}${status_since === null ? "" : `; it became so ${at(status_since)}`}, last checked ${at(updated_at)}`,
       path: "/upstreams"
     }))
 

@@ -5,6 +5,7 @@ import { useAllowed } from "../../../api/session.ts"
 import type { DeadLetterQueues } from "../../../api/TaskTypes.ts"
 import { countedText, relativeText } from "../../../shared/words/format.ts"
 import { type Finding, ofAsked, ofKeys, ofLimits, sorted } from "./findings.ts"
+import { ofGuardrails } from "./guardrailFindings.ts"
 import { ofHealth, ofLetters, ofQueues, ofSystem, ofTraffic } from "./serverFindings.ts"
 import { useAuditFault } from "./useAuditFault.ts"
 
@@ -40,6 +41,7 @@ export const useFindings = () => {
   const lists = [expiring.data ?? [], rotating.data ?? []]
   const models = useApi("/admin-ui/admin/models", { query: { priced: "false", sort_by: "requests", limit: 20 } })
   const guardrails = useApi("/admin-ui/admin/usage/summary", { query: { ...day, error_code: "guardrail_unavailable" } })
+  const executions = useApi("/admin-ui/admin/guardrails/summary", { query: day }, { enabled: mayGovern })
   const traffic = useApi("/admin-ui/admin/provider-health", {})
   const health = useApi("/admin-ui/admin/provider-health/state", {}, often)
   const queues = useTasksApi<Queues>("/queues", {}, { ...often, enabled: mayTasks })
@@ -52,7 +54,12 @@ export const useFindings = () => {
   const unpriced = (models.data?.models ?? []).filter(
     ({ refused_for_price_count, summary }) => refused_for_price_count > 0 || summary.unpriced_request_count > 0
   )
-  const failing = guardrails.data?.request_count ?? 0
+  const executed = executions.data?.summary ?? []
+  // a guardrail that is gone has no executions, though requests are refused for it
+  const isNamed = executed.some(
+    ({ failed_count, failure_policy }) => failure_policy === "fail_closed" && failed_count > 0
+  )
+  const failing = isNamed ? 0 : (guardrails.data?.request_count ?? 0)
   const index = counts.data?.index
   const findings: ReadonlyArray<Finding> = [
     ...ofLimits(limits.data?.limits ?? [], at),
@@ -68,6 +75,7 @@ export const useFindings = () => {
           : `has no price, and ${countedText(summary.unpriced_request_count, "request")} in 30 days`,
       path: "/models"
     })),
+    ...ofGuardrails(executed),
     ...(failing > 0
       ? [
           {
@@ -102,6 +110,7 @@ export const useFindings = () => {
     ["keys to rotate", { ...rotating, isEnabled: mayGovern }],
     ["models", models],
     ["guardrails", guardrails],
+    ["executions of guardrails", { ...executions, isEnabled: mayGovern }],
     ["traffic", traffic],
     ["health of upstreams", health],
     ["queues", { ...queues, error: withoutTasks(queues.error), isEnabled: mayTasks }],
@@ -125,6 +134,7 @@ export const useFindings = () => {
         rotating,
         models,
         guardrails,
+        executions,
         traffic,
         health,
         queues,
