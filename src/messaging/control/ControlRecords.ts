@@ -40,7 +40,9 @@ export const RunningTask = Schema.Struct({
   task_id: Schema.String,
   task_type: Schema.NullOr(Schema.String),
   attempt: Schema.Number,
-  started_at: Schema.String
+  started_at: Schema.String,
+  /** How long the latest tasks of this type took this worker, on average. Absent before the first of them has ended. */
+  usual_ms: Schema.optionalKey(Schema.Number)
 })
 export interface RunningTask extends Schema.Schema.Type<typeof RunningTask> {}
 

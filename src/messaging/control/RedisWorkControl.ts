@@ -219,7 +219,14 @@ export const make = Effect.fnUntraced(function* ({
           Option.isSome(request)
             ? Effect.succeed(Exit.fail(TaskCancelled.of(request.value)))
             : runUntilCancelled(handler, running.cancelled)
-      ).pipe(Effect.ensuring(Effect.sync(() => consumer.running.delete(running))))
+      ).pipe(
+        Effect.ensuring(
+          Effect.sync(() => {
+            consumer.running.delete(running)
+            consumer.onEnded(running, clock.currentTimeMillisUnsafe())
+          })
+        )
+      )
     })
 
   return {

@@ -6,6 +6,10 @@ import type { ConsumerIdentity, TaskIdentity } from "./WorkControl.ts"
 
 const maxRunningShown = 100
 
+/** The weight of the newest duration in the exponential moving average, and for how many types there is one. */
+const newestWeight = 0.1
+const maxTypes = 1_000
+
 export class RunningHandler extends DenseSetItem {
   readonly task: TaskIdentity
   readonly startedAt: number
@@ -24,6 +28,8 @@ export class RegisteredConsumer {
   readonly open: Latch.Latch
   readonly paused: Latch.Latch
   readonly running = new DenseSet<RunningHandler>()
+  /** The average duration of each task type. */
+  readonly #usualMs = new Map<string | null, number>()
   doneCount = 0
   dueTimes: Array<number> = []
   announcedAt = Number.NEGATIVE_INFINITY
@@ -46,6 +52,13 @@ export class RegisteredConsumer {
     }
   }
 
+  onEnded({ startedAt, task: { taskType } }: RunningHandler, now: number): void {
+    const took = now - startedAt
+    const before = this.#usualMs.get(taskType)
+    if (before !== undefined) this.#usualMs.set(taskType, before + newestWeight * (took - before))
+    else if (this.#usualMs.size < maxTypes) this.#usualMs.set(taskType, took)
+  }
+
   get report(): ConsumerReport {
     const { concurrency, name, queue } = this.identity
     const shown = [...this.running].sort((one, other) => one.startedAt - other.startedAt).slice(0, maxRunningShown)
@@ -55,12 +68,16 @@ export class RegisteredConsumer {
       concurrency,
       in_work: this.running.size,
       paused: Latch.isOpen(this.paused),
-      running: shown.map(({ startedAt, task: { attempt, taskId, taskType } }) => ({
-        task_id: taskId,
-        task_type: taskType,
-        attempt,
-        started_at: new Date(startedAt).toISOString()
-      }))
+      running: shown.map(({ startedAt, task: { attempt, taskId, taskType } }) => {
+        const usualMs = this.#usualMs.get(taskType)
+        return {
+          task_id: taskId,
+          task_type: taskType,
+          attempt,
+          started_at: new Date(startedAt).toISOString(),
+          ...(usualMs !== undefined && { usual_ms: Math.round(usualMs) })
+        }
+      })
     }
   }
 }

@@ -121,7 +121,7 @@ const make = Effect.fnUntraced(function* ({
     if (!(yield* groups).some((group) => group.queue === queue)) return yield* new UnknownQueue({ queue })
   })
 
-  const viewOf = Effect.fnUntraced(function* (group: QueueGroup, { pauses, resumed, workers }: Known) {
+  const viewOf = Effect.fnUntraced(function* (group: QueueGroup, { isAlarmed, pauses, resumed, workers }: Known) {
     const { queue, retry_queues } = group
     const deadLetterQueue = group.dead_letter_queue ?? `${queue}${defaultDeadLetterSuffix}`
     const [own, dead, waiting, minutes, due, now] = yield* Effect.all(
@@ -144,16 +144,23 @@ const make = Effect.fnUntraced(function* ({
       minutes,
       nextDue: Option.getOrUndefined(due),
       pause: pauses.find((pause) => pause.queue === queue),
+      isAlarmed,
       resumed: resumed.find((one) => one.queue === queue),
       consumers: consumersOf(queue, workers),
       now
     })
   })
 
+  const broker = Effect.map(Stream.runHead(connection), (state) =>
+    Option.match(state, { onNone: () => brokerState({ _tag: "Closed" }), onSome: brokerState })
+  )
+
   const views = Effect.gen(function* () {
     // Ended pauses are read last, so that a pause that ends meanwhile is found once at least.
-    const [pauses, workers] = yield* Effect.all([store.pauses, store.workers], { concurrency: "unbounded" })
-    const known: Known = { pauses, workers, resumed: yield* store.resumed }
+    const [pauses, workers, { state }] = yield* Effect.all([store.pauses, store.workers, broker], {
+      concurrency: "unbounded"
+    })
+    const known: Known = { pauses, workers, isAlarmed: state === "blocked", resumed: yield* store.resumed }
     return yield* Effect.forEach(yield* groupsWith(pauses), (group) => viewOf(group, known), {
       concurrency: inspectConcurrency
     })
@@ -180,9 +187,7 @@ const make = Effect.fnUntraced(function* ({
   return QueueBoard.of({
     queues: yield* Effect.cachedWithTTL(views, cacheTtl),
     workers: store.workers,
-    broker: Effect.map(Stream.runHead(connection), (state) =>
-      Option.match(state, { onNone: () => brokerState({ _tag: "Closed" }), onSome: brokerState })
-    ),
+    broker,
     pause: Effect.fn("QueueBoard.pause")(function* (queue, { by, reason }) {
       yield* existing(queue)
       return yield* store.pause({ queue, reason, by })
@@ -225,6 +230,8 @@ const inWorkOf = (consumers: Consumers): number => consumers.reduce((sum, { in_w
 
 /** What is known of all queues. */
 interface Known {
+  /** The broker lacks memory or disk. */
+  readonly isAlarmed: boolean
   readonly pauses: ReadonlyArray<Pause>
   readonly resumed: ReadonlyArray<Resumed>
   readonly workers: ReadonlyArray<WorkerReport>
@@ -239,6 +246,7 @@ interface Evidence {
   readonly minutes: ReadonlyArray<MinuteOfQueue>
   readonly nextDue: number | undefined
   readonly pause: Pause | undefined
+  readonly isAlarmed: boolean
   readonly resumed: Resumed | undefined
   readonly consumers: Consumers
   readonly now: number
@@ -248,6 +256,7 @@ const describe = ({
   consumers,
   dead,
   deadLetterQueue,
+  isAlarmed,
   minutes,
   nextDue,
   now,
@@ -265,10 +274,12 @@ const describe = ({
     (sum, count) => (sum === null || count === undefined ? null : sum + count.messages),
     0
   )
+  const isPaused = pause !== undefined
   const numbers = own && {
     ready: own.messages,
     consumers: own.consumers,
-    isPaused: pause !== undefined,
+    isPaused,
+    isAlarmed,
     resumedForMs: resumed && now - Date.parse(resumed.resumed_at),
     reported: {
       consumers: consumers.length,
@@ -278,10 +289,11 @@ const describe = ({
     rates,
     minute
   }
-  const withoutBroker: QueueState.QueueState = pause === undefined ? "unknown" : "paused"
+  // a broker with an alarm may not respond on a connection that publishes
+  const withoutCount: QueueState.QueueState = isPaused ? "paused" : isAlarmed ? "alarm" : "unknown"
   return {
     queue,
-    state: numbers === undefined ? withoutBroker : QueueState.stateOf(numbers),
+    state: numbers === undefined ? withoutCount : QueueState.stateOf(numbers),
     ready: own?.messages ?? null,
     consumers: own?.consumers ?? null,
     in_work: inWork,

@@ -1,7 +1,10 @@
 import type { MinuteOfQueue } from "../../messaging/control/ControlStore.ts"
 
-/** `unknown`: the broker does not respond. `resuming`: the pause has just ended, and no consumer has begun again yet. */
-export type QueueState = "well" | "growing" | "stalled" | "no consumer" | "paused" | "resuming" | "unknown"
+/**
+ * `alarm`: the broker lacks memory or disk and takes no messages, so that consumers cannot publish what they have done.
+ * `unknown`: the broker does not respond. `resuming`: the pause has just ended, and no consumer has begun again yet.
+ */
+export type QueueState = "well" | "growing" | "stalled" | "no consumer" | "paused" | "resuming" | "alarm" | "unknown"
 
 /** The messages that came and went within one minute. `null` where the queue was not inspected. */
 export interface MinuteRates {
@@ -21,6 +24,8 @@ export interface QueueNumbers {
   readonly ready: number
   readonly consumers: number
   readonly isPaused: boolean
+  /** The broker lacks memory or disk. */
+  readonly isAlarmed: boolean
   /** The time since the end of the latest pause. `undefined` if that was long ago. */
   readonly resumedForMs: number | undefined
   /** What the consumers report that report themselves. `places`: how many messages they may have in work together. */
@@ -66,9 +71,19 @@ const stalledAfterMinutes = 5
 const resumingMs = 10_000
 
 export const stateOf = (numbers: QueueNumbers): QueueState => {
-  const { consumers, isPaused, minute, rates, ready, reported, resumedForMs = Number.POSITIVE_INFINITY } = numbers
+  const {
+    consumers,
+    isAlarmed,
+    isPaused,
+    minute,
+    rates,
+    ready,
+    reported,
+    resumedForMs = Number.POSITIVE_INFINITY
+  } = numbers
   if (isPaused) return "paused"
   if (consumers === 0) return resumedForMs < resumingMs && reported.consumers > 0 ? "resuming" : "no consumer"
+  if (isAlarmed) return "alarm"
   if (ready === 0) return "well"
   const recent = rates.filter((one) => one.minute > minute - stalledAfterMinutes)
   const observedLongEnough =

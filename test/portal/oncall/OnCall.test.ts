@@ -294,6 +294,28 @@ describePortal(
       assert.strictEqual(await page.getByRole("button", { name: /^(Replay|Edit|Archive)/ }).count(), 0)
     })
 
+    it("explain the oldest task of a queue from its row, and see which tasks run for longer than usual", async () => {
+      const { answer, axe, page } = await portal.open("/tasks/board")
+      await page.getByText("shop.mails").first().waitFor()
+      const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+      const runs = (task_id: string, minutes: number, usual_ms: number) =>
+        ({ task_id, task_type: "mail", attempt: 0, started_at: ago(minutes), usual_ms }) as const
+      const worker = { worker: "one:1:a", host: "one", pid: 1, version: "1.0.0", started_at: ago(90), seen_at: ago(0) }
+      const mails = { name: "mails", queue: "shop.mails", concurrency: 4, in_work: 2, paused: false }
+      const running = [runs("mail-of-days", 60, 3_600_000), runs("mail-of-seconds", 2, 4_000)]
+      await answer("/tasks/workers", { body: { workers: [{ ...worker, consumers: [{ ...mails, running }] }] } })
+      await page.keyboard.press("r")
+      const long = page
+        .getByRole("list", { name: /^Running tasks/ })
+        .getByRole("listitem")
+        .filter({ hasText: "long" })
+      await long.getByText("long: usually 4 s").waitFor()
+      assert.strictEqual(await long.count(), 1)
+      assert.deepStrictEqual(await axe(), [])
+      const explain = page.getByRole("link", { name: "Explain the oldest task of shop.mails" })
+      assert.match((await explain.getAttribute("href")) ?? "", /\/tasks\/mail-of-days$/)
+    })
+
     it("see what the server said where a part of a page fails, and the other parts", async () => {
       const { answer, page } = await portal.open("/tasks/board")
       await page.getByText("shop.mails").first().waitFor()

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ApiError } from "../../../src/portal/api/ApiError.ts"
 import { alarmsOf } from "../../../src/portal/pages/board/alarms.ts"
+import { isLong } from "../../../src/portal/pages/board/longRunning.ts"
 import { ofAsked, ofKeys, ofLimits, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
 import { ofGuardrails } from "../../../src/portal/pages/home/attention/guardrailFindings.ts"
 import {
@@ -151,7 +152,9 @@ describe("what needs attention", () => {
       ...ofLimits([limit(1), forecast, limit(1, "rpm_limit"), limit(0.2)], at),
       ...ofQueues([
         { queue: "a", state: "no consumer" },
-        { queue: "b", state: "well" }
+        { queue: "b", state: "well" },
+        { queue: "c", state: "alarm" },
+        { queue: "d", state: "alarm" }
       ]),
       ...ofLetters([
         { queue_name: "b.dlq", open_count: 0 },
@@ -162,6 +165,7 @@ describe("what needs attention", () => {
       found.map(({ sentence, weight }) => [weight, sentence]),
       [
         [3, "has used up daily_budget_usd"],
+        [3, "The broker lacks memory or disk and takes no messages: an alarm for 2 queues"],
         [3, "has no consumer"],
         [2, "expires 2026-11-28"],
         [2, "will have daily_budget_usd used up 2026-11-26 at this rate"],
@@ -237,6 +241,20 @@ describe("what needs attention", () => {
         ["fallbacks main", 1]
       ]
     )
+  })
+})
+
+describe("a running task", () => {
+  it("is long by what tasks of its type take, and after five minutes where that is not known", () => {
+    const minute = 60_000
+    const long: ReadonlyArray<readonly [age: number, usual: number | undefined, isLong: boolean]> = [
+      [4 * minute, undefined, false],
+      [6 * minute, undefined, true],
+      [6 * minute, 60 * minute, false],
+      [minute, 1_000, true],
+      [20_000, 1_000, false]
+    ]
+    for (const [age, usual, expected] of long) assert.strictEqual(isLong(age, usual), expected, `${age} ${usual}`)
   })
 })
 

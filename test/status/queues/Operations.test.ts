@@ -119,7 +119,7 @@ for (const { doors, name, skip } of variants) {
   ) => it.live(title, () => test().pipe(Effect.scoped, Effect.provide(doors())), 60_000)
 
   describe.skipIf(skip)(`operators of tasks, ${name}`, { concurrent: true }, () => {
-    live("see the workers with their host, version and running tasks", () =>
+    live("see the workers with their host, version and running tasks, and how long tasks of a type usually take", () =>
       Effect.gen(function* () {
         const { get, names, publish, startWorker } = yield* world
         const stop = yield* startWorker
@@ -131,6 +131,15 @@ for (const { doors, name, skip } of variants) {
         assert.deepInclude(consumer, { queue: names.queue, concurrency: 4, in_work: 1, paused: false })
         assert.deepInclude(consumer.running[0], { task_id: "long", task_type: "work", attempt: 0 })
         assert.isAtMost(Math.abs(Date.parse(consumer.running[0].started_at) - Date.now()), 30_000)
+        assert.isUndefined(consumer.running[0].usual_ms)
+        yield* publish("short", { ms: 100 })
+        const after = yield* eventually(
+          get("/workers"),
+          ({ body }) => body.workers[0]?.consumers[0]?.running[0]?.usual_ms !== undefined
+        )
+        const usualMs = after.body.workers[0].consumers[0].running[0].usual_ms
+        assert.isAtLeast(usualMs, 90)
+        assert.isBelow(usualMs, 30_000)
         yield* Effect.forkChild(stop)
         yield* eventually(get("/workers"), ({ body }) => body.workers.length === 0)
       })

@@ -83,6 +83,17 @@ describe("the board of queues", () => {
     }).pipe(Effect.provide(board(() => isFrozen)))
   })
 
+  it.effect("says that a queue is in alarm while the broker takes no messages, also where it does not respond", () => {
+    let isFrozen = false
+    return Effect.gen(function* () {
+      assert.deepStrictEqual(yield* states, ["named: alarm"])
+      isFrozen = true
+      assert.deepStrictEqual(yield* states, ["named: alarm"])
+      yield* (yield* QueueBoard.QueueBoard).pause("named", { reason: "maintenance", by: null })
+      assert.deepStrictEqual(yield* states, ["named: paused"])
+    }).pipe(Effect.provide(board(() => isFrozen, { _tag: "Blocked", reason: "low on memory" })))
+  })
+
   it.effect("tells that the broker takes no messages, and why", () => {
     const states: ReadonlyArray<readonly [Connection, string, RegExp]> = [
       [{ _tag: "Connected" }, "connected", /^$/],

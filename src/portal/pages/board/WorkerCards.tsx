@@ -6,10 +6,11 @@ import type { WorkerReport, Workers } from "../../api/TaskTypes.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
-import { countedText } from "../../shared/words/format.ts"
+import { countedText, durationText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import styles from "./Board.module.css"
+import { isLong } from "./longRunning.ts"
 
 const none = "No worker reports itself. Workers of the roles do; your own need RedisWorkControl."
 
@@ -36,8 +37,6 @@ export const WorkerCards = ({ workers }: { readonly workers: UseQueryResult<Work
 }
 
 const mostRunning = 5
-/** A handler that runs for longer is worth a look. */
-const longMs = 5 * 60_000
 
 const WorkerCard = ({ worker: { consumers, host, pid, started_at, version } }: { readonly worker: WorkerReport }) => {
   const most = consumers.reduce((sum, { concurrency }) => sum + concurrency, 0)
@@ -74,7 +73,7 @@ const WorkerCard = ({ worker: { consumers, host, pid, started_at, version } }: {
       </ul>
       {running.length > 0 && (
         <ul className={styles.running} aria-label="Running tasks, the longest first">
-          {running.slice(0, mostRunning).map(({ attempt, queue, started_at, task_id }) => (
+          {running.slice(0, mostRunning).map(({ attempt, queue, started_at, task_id, usual_ms }) => (
             <li key={`${task_id} ${queue}`}>
               <Link to="/tasks/$taskId" params={{ taskId: task_id }}>
                 <ForeignText>{task_id}</ForeignText>
@@ -83,7 +82,11 @@ const WorkerCard = ({ worker: { consumers, host, pid, started_at, version } }: {
                 {attempt > 0 && `retry ${attempt}, `}
                 <When at={started_at} />
               </span>
-              {Date.now() - Date.parse(started_at) > longMs && <StatusWord meaning="warning">long</StatusWord>}
+              {isLong(Date.now() - Date.parse(started_at), usual_ms) && (
+                <StatusWord meaning="warning">
+                  long{usual_ms !== undefined && `: usually ${durationText(usual_ms)}`}
+                </StatusWord>
+              )}
             </li>
           ))}
           {running.length > mostRunning && <li>and {running.length - mostRunning} more</li>}

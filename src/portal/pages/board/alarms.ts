@@ -96,6 +96,8 @@ const queueAlarm = (view: QueueView): ReadonlyArray<Alarm> => {
     case "unknown":
       return [{ ...about, meaning: "warning", sentence: "The broker does not tell its numbers." }]
     case "resuming":
+    // the alarm of the broker is told once, and not for each queue
+    case "alarm":
     case "well":
       return []
   }

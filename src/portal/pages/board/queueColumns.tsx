@@ -9,6 +9,7 @@ import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import styles from "./Board.module.css"
 import type { BoardRow } from "./boardRow.ts"
+import { ExplainOldest } from "./ExplainOldest.tsx"
 import { Flow } from "./Flow.tsx"
 import { PauseButton } from "./PauseButton.tsx"
 
@@ -114,6 +115,7 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     main: true,
     cell: (row) => (
       <Group gap={4} wrap="nowrap" justify="end">
+        <ExplainOldest row={row} />
         <PauseButton view={row} />
       </Group>
     )

@@ -39,6 +39,7 @@ export const meaningOfQueue: Readonly<Record<QueueState, Meaning>> = {
   "no consumer": "bad",
   paused: "idle",
   resuming: "working",
+  alarm: "bad",
   unknown: "warning"
 }
 

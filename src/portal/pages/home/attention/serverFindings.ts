@@ -90,12 +90,27 @@ const badStates: Readonly<Record<string, 1 | 2 | 3>> = {
   unknown: 2
 }
 
-export const ofQueues = (queues: ReadonlyArray<Queue>): ReadonlyArray<Finding> =>
-  queues.flatMap(({ queue, state }): ReadonlyArray<Finding> => {
+export const ofQueues = (queues: ReadonlyArray<Queue>): ReadonlyArray<Finding> => [
+  ...ofAlarm(queues.filter(({ state }) => state === "alarm").length),
+  ...queues.flatMap(({ queue, state }): ReadonlyArray<Finding> => {
     const weight = badStates[state]
     const sentence = state === "no consumer" ? "has no consumer" : `is ${state}`
     return weight === undefined ? [] : [{ id: `queue ${queue}`, weight, name: queue, sentence, path: "/tasks/board" }]
   })
+]
+
+/** The alarm is one of the broker: it is told once, however many queues it has. */
+const ofAlarm = (queues: number): ReadonlyArray<Finding> =>
+  queues === 0
+    ? []
+    : [
+        {
+          id: "alarm",
+          weight: 3,
+          sentence: `The broker lacks memory or disk and takes no messages: an alarm for ${countedText(queues, "queue")}`,
+          path: "/tasks/board"
+        }
+      ]
 
 /** Letters that wait for somebody. A queue keeps the messages of those that were replayed, too. */
 export const ofLetters = (
