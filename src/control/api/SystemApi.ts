@@ -57,6 +57,18 @@ export const System = Schema.Struct({
 })
 export type System = typeof System.Type
 
+const Enabled = Schema.Struct({ enabled: Schema.Int, total: Schema.Int })
+
+/** How many keys may be used, and how many routes and services are enabled. */
+export const Inventory = Schema.Struct({
+  active_keys: Schema.Int,
+  /** True if there may be more keys. They are counted up to 10,000. */
+  active_keys_at_least: Schema.Boolean,
+  routes: Enabled,
+  services: Enabled
+})
+export type Inventory = typeof Inventory.Type
+
 /** A process that an operator asked to drain. */
 export const DrainedProcess = Schema.Struct({
   ...Struct.pick(SystemProcess.fields, ["id", "role", "version", "host", "pid"]),
@@ -70,6 +82,9 @@ export const SystemApi = HttpApiGroup.make("system")
     HttpApiEndpoint.get("show", "/", { success: System })
       .annotateMerge(operation("Show the processes, the servers and the schema", "usage:read"))
       .annotate(OpenApi.Description, "`role` to `doors` are those of the process that answers."),
+    HttpApiEndpoint.get("inventory", "/inventory", { success: Inventory }).annotateMerge(
+      operation("Count the active keys, and the enabled routes and services", "usage:read")
+    ),
     HttpApiEndpoint.post("drain", "/processes/:id/drain", {
       params: { id: Id },
       payload: Schema.Struct({ reason: Sentence }),

@@ -8,8 +8,12 @@ export const layer = HttpApiBuilder.group(
   ControlApi,
   "system",
   Effect.fn(function* (handlers) {
-    const { show } = yield* SystemFacts
+    const { inventory, show } = yield* SystemFacts
     const { drain } = yield* ProcessDrains
-    return handlers.handleAll({ show: () => show, drain: ({ params, payload }) => drain(params.id, payload.reason) })
+    return handlers.handleAll({
+      show: () => show,
+      inventory: () => inventory,
+      drain: ({ params, payload }) => drain(params.id, payload.reason)
+    })
   })
 )

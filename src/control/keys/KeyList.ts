@@ -60,7 +60,8 @@ const sorts: Readonly<Record<KeySort, Sort>> = {
   }
 }
 
-const stateConditions: Readonly<Record<KeyStateName, string>> = {
+/** SQL: each state of a key as a condition of its row. */
+export const stateConditions: Readonly<Record<KeyStateName, string>> = {
   active: "revoked_at IS NULL AND NOT disabled AND coalesce(expires_at, 'infinity') > now()",
   disabled: "revoked_at IS NULL AND disabled",
   expired: "revoked_at IS NULL AND NOT disabled AND coalesce(expires_at, 'infinity') <= now()",

@@ -4,9 +4,10 @@ import { Readiness } from "../../process/Readiness.ts"
 import * as RunningProcesses from "../../process/RunningProcesses.ts"
 import { Database } from "../../services/Database.ts"
 import { Redis } from "../../services/Redis.ts"
-import type { System } from "../api/SystemApi.ts"
+import type { Inventory, System } from "../api/SystemApi.ts"
+import { stateConditions } from "../keys/KeyList.ts"
 import { InstallationOfEnvironment } from "../portal/InstallationFacts.ts"
-import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { WatchedBroker } from "./WatchedBroker.ts"
 
 type Door = System["doors"][number]
@@ -24,9 +25,13 @@ export const OwnProcess = Context.Reference<OwnProcess>("svc/control/OwnProcess"
 })
 
 /** Describes the processes of the installation, and the servers that they use. */
-export class SystemFacts extends Context.Service<SystemFacts, { readonly show: Effect.Effect<System, StoreFailure> }>()(
-  "svc/control/SystemFacts"
-) {
+export class SystemFacts extends Context.Service<
+  SystemFacts,
+  {
+    readonly show: Effect.Effect<System, StoreFailure>
+    readonly inventory: Effect.Effect<Inventory, StoreFailure>
+  }
+>()("svc/control/SystemFacts") {
   static readonly layer = Layer.suspend(() => Layer.effect(SystemFacts, make))
 }
 
@@ -58,7 +63,23 @@ const make = Effect.gen(function* () {
     )
   )
 
+  const inventory = Effect.map(
+    countRows.only(sql`SELECT
+      (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE ${sql.literal(stateConditions.active)} LIMIT ${mostKeys + 1}) AS active) AS keys,
+      (SELECT count(*) FROM canonical_routes) AS routes,
+      (SELECT count(*) FROM canonical_routes WHERE enabled) AS enabled_routes,
+      (SELECT count(*) FROM service_registrations) AS services,
+      (SELECT count(*) FROM service_registrations WHERE enabled) AS enabled_services`),
+    ({ enabled_routes, enabled_services, keys, routes, services }): Inventory => ({
+      active_keys: Math.min(keys, mostKeys),
+      active_keys_at_least: keys > mostKeys,
+      routes: { enabled: enabled_routes, total: routes },
+      services: { enabled: enabled_services, total: services }
+    })
+  )
+
   return SystemFacts.of({
+    inventory: toStoreFailures(inventory).pipe(Effect.withSpan("SystemFacts.inventory")),
     show: Effect.gen(function* () {
       const { checks, dependencies = [], status } = yield* readiness
       const watched = [...dependencies, ...Option.toArray(yield* broker)]
@@ -82,6 +103,13 @@ const make = Effect.gen(function* () {
     }).pipe(Effect.withSpan("SystemFacts.show"))
   })
 })
+
+/** Active keys are counted up to this number. */
+const mostKeys = 10_000
+
+const countRows = computedRows(
+  Schema.Struct({ keys: Count, routes: Count, enabled_routes: Count, services: Count, enabled_services: Count })
+)
 
 const migrationRows = storedRows(
   Schema.Struct({ id: Schema.Int, name: Schema.String, applied_at: Schema.DateTimeUtcFromDate }),

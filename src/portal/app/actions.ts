@@ -15,6 +15,8 @@ const actions: ReadonlyArray<PaletteAction> = [
   { label: "See budgets", to: "/limits/budgets", scopes: ["usage:read"] },
   { label: "Try out a policy", to: "/policies/simulate", scopes: ["policies:update"] },
   { label: "Raise a limit until a time", to: "/limits?do=raise", scopes: ["policies:update"] },
+  { label: "Register a service", to: "/services?do=create", scopes: ["services:update"] },
+  { label: "Add a provider", to: "/upstreams?do=create", scopes: ["providers:update"] },
   { label: "Import services", to: "/studio", scopes: ["services:update"] },
   { label: "Pause or resume a queue", to: "/tasks/board", scopes: ["tasks:operate"] },
   { label: "Replay dead letters", to: "/dead-letters", scopes: ["tasks:operate"] },

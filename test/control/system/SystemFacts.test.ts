@@ -92,6 +92,29 @@ describeWith(listener, { excludeTestServices: true })("The system", (it) => {
         assert.isAtLeast(Number(at(system, "migrations", 0, "id")), 29)
       })
   )
+
+  it.effect("counts the keys that may be used, and the enabled routes and services", () =>
+    Effect.gen(function* () {
+      const inventory = `${admin}/system/inventory`
+      const none = { active_keys: 0, active_keys_at_least: false, services: { enabled: 0, total: 0 } }
+      assert.deepInclude(yield* ok("GET", inventory), { ...none, routes: { enabled: 10, total: 10 } })
+      const key = yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual" } })
+      yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual" } })
+      yield* ok("POST", `${admin}/keys/${at(key, "key", "id")}/disable`)
+      yield* ok(
+        "POST",
+        `${admin}/family-a-routes/${at(yield* ok("GET", `${admin}/family-a-routes`), 0, "route_id")}/disable`
+      )
+      for (const name of ["one", "two"]) yield* ok("POST", `${admin}/services`, { body: { name } })
+      yield* ok("POST", `${admin}/services/two/disable`)
+      assert.deepStrictEqual(yield* ok("GET", inventory), {
+        active_keys: 1,
+        active_keys_at_least: false,
+        routes: { enabled: 9, total: 10 },
+        services: { enabled: 1, total: 2 }
+      })
+    })
+  )
 })
 
 const processes = Lifecycle.layer("serving").pipe(Layer.provideMerge(RedisMemory.layer({ prefix: "test:" })))

@@ -56,6 +56,11 @@ describePortal("The menus and the range", (portal) => {
     await find.fill("Import")
     await page.getByText(/No such id|Looking|No page/).waitFor()
     assert.strictEqual(await page.getByText("Import services", { exact: true }).count(), 0)
+    await find.fill("Register")
+    await page.getByText("Register a service", { exact: true }).waitFor()
+    await page.keyboard.press("Enter")
+    await page.waitForURL(/\/services\?.*do=create/)
+    await page.getByRole("dialog", { name: "Register a service" }).waitFor()
   })
 
   it("forget with the sign-out what the palette remembers", async () => {

@@ -73,6 +73,28 @@ describePortal("Keys", (portal) => {
     assert.isBelow(await height(), before)
   })
 
+  it("are made with services of their own, and the list has these and their policy where they are asked for", async () => {
+    await portal.gateway.operate("POST", "/services", { name: "search-service" })
+    const { page } = await portal.open("/keys/new")
+    await page.getByLabel("Name").fill("with a service")
+    await page.getByRole("combobox", { name: "Services" }).click()
+    await page.getByRole("option", { name: "search-service" }).click()
+    await page.getByRole("button", { name: "To the review" }).click()
+    await page.getByText("search-service", { exact: true }).waitFor()
+    await page.getByRole("button", { name: "Create the key" }).click()
+    await page.getByRole("heading", { name: "with a service is ready" }).waitFor()
+    await page.getByLabel("I stored it").click()
+    await page.getByRole("button", { name: "Done: go to the key" }).click()
+    await page.goto(`${portal.gateway.control}/admin-ui/keys?q=service`)
+    await page.getByRole("button", { name: "Columns, rows, CSV" }).click()
+    await page.getByRole("menuitemcheckbox", { name: "Services" }).click()
+    await page.getByRole("menuitemcheckbox", { name: "Own policy" }).click()
+    await page.keyboard.press("Escape")
+    const row = page.getByRole("table", { name: "Keys" }).locator("tbody tr").first()
+    await row.getByText("search-service", { exact: true }).waitFor()
+    await row.getByText(/rpm_limit \d+/).waitFor()
+  })
+
   it("are not changed while the text of their guardrails means nothing", async () => {
     const id = await makeKey(portal, { name: "with overrides" })
     const { page } = await portal.open(`/keys/${id}?tab=guardrails`)

@@ -9,6 +9,7 @@ import { Attention } from "./attention/Attention.tsx"
 import { FirstSteps } from "./first/FirstSteps.tsx"
 import styles from "./Home.module.css"
 import { HomeTiles } from "./HomeTiles.tsx"
+import { InUse } from "./InUse.tsx"
 import { NowChart } from "./NowChart.tsx"
 import { RequestCharts } from "./RequestCharts.tsx"
 import { SpendChart } from "./SpendChart.tsx"
@@ -60,6 +61,7 @@ const HomePage = () => {
       />
       <div className={styles.stack}>
         <HomeTiles />
+        <InUse isAsked={!spend.query.isPending} />
         <div className={styles.columns}>
           <div className={styles.stack}>
             <RequestCharts />

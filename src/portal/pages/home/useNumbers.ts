@@ -88,6 +88,9 @@ export const useSpend = () => {
   }, [found, from, today, month, monthEnd, now])
 }
 
+/** The keys that may be used, and the routes and services. */
+export const useInventory = (enabled: boolean) => useApi("/admin-ui/admin/system/inventory", {}, { enabled })
+
 export interface BoardQueue {
   readonly queue: string
   readonly state: string

@@ -1,6 +1,7 @@
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { When } from "../../shared/words/When.tsx"
+import { KeyServiceNames, PolicySummary } from "./words/KeySummaries.tsx"
 import { Due, KeyName, KeySpend, KeyState, Tags } from "./words/KeyWords.tsx"
 import type { Key } from "./words/key.ts"
 
@@ -56,6 +57,8 @@ export const columns: ReadonlyArray<Column<Key>> = [
     hidden: true,
     cell: ({ rotation_due_at }) => <Due at={rotation_due_at} absent="–" />
   },
+  { id: "services", header: "Services", hidden: true, cell: (key) => <KeyServiceNames of={key} /> },
+  { id: "policy", header: "Own policy", hidden: true, cell: (key) => <PolicySummary of={key} /> },
   { id: "tags", header: "Tags", cell: ({ tags }) => <Tags tags={tags} /> },
   {
     id: "created",

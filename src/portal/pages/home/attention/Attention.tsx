@@ -4,6 +4,7 @@ import { useState } from "react"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { useSettled } from "../../../shared/page/useSettled.ts"
+import { countedText } from "../../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Attention.module.css"
 import type { Finding } from "./findings.ts"
@@ -20,7 +21,7 @@ const fewest = 8
 /** What needs a person, the worst first. */
 export const Attention = () => {
   const found = useFindings()
-  const { failed, findings, isPending, partial, retry } = found
+  const { failed, findings, isPending, partial, retry, status } = found
   // on a narrow screen, what is below the list waits for its height
   const isSettled = useSettled([found])
   const [isWhole, setWhole] = useState(false)
@@ -28,7 +29,12 @@ export const Attention = () => {
   return (
     <Panel
       title="Needs attention"
-      note={isPending ? "looking …" : findings.length === 0 ? undefined : `${findings.length}`}
+      note={
+        <>
+          {status !== undefined && <Readiness status={status} />}{" "}
+          {isPending ? "looking …" : findings.length === 0 ? undefined : countedText(findings.length, "finding")}
+        </>
+      }
       isBusy={!isSettled}
       flush
     >
@@ -62,6 +68,19 @@ export const Attention = () => {
       )}
     </Panel>
   )
+}
+
+type Status = NonNullable<ReturnType<typeof useFindings>["status"]>
+
+const readiness: Readonly<Record<Status, readonly [Meaning, string]>> = {
+  ready: ["good", "ready"],
+  degraded: ["warning", "degraded"],
+  not_ready: ["bad", "not ready"]
+}
+
+const Readiness = ({ status }: { readonly status: Status }) => {
+  const [meaning, word] = readiness[status]
+  return <StatusWord meaning={meaning}>{word}</StatusWord>
 }
 
 const Row = ({ finding: { name, path, search, sentence, weight } }: { readonly finding: Finding }) => {

@@ -121,6 +121,8 @@ export const useFindings = () => {
     ["the audit log", audit]
   ]
   return {
+    /** Whether the process that answers is ready, as its own checks say. */
+    status: system.data?.status,
     findings: sorted(findings),
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
     partial: lists.some((list) => list.length === mostKeys && ofKeys(list.slice(-1), now, at).length > 0)

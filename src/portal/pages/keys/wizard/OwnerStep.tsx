@@ -1,4 +1,4 @@
-import { Select, Switch, TagsInput, TextInput } from "@mantine/core"
+import { MultiSelect, Select, Switch, TagsInput, TextInput } from "@mantine/core"
 import type { FieldError } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
@@ -20,6 +20,7 @@ const mostProjects = 500
 export const OwnerStep = ({ draft, errors, onChange }: Props) => {
   const maySee = useAllowed("usage:read")
   const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
+  const services = useApi("/admin-ui/admin/services", {}, { enabled: maySee })
   const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
   return (
     <div className={styles.fields}>
@@ -42,6 +43,18 @@ export const OwnerStep = ({ draft, errors, onChange }: Props) => {
         clearable
         error={errorOf("project_id") ?? projects.error?.message}
       />
+      {draft.project_id === null && (
+        <MultiSelect
+          label="Services"
+          description="Without any, only policies restrict which services the key may call."
+          data={services.data?.map(({ name }) => ({ value: name, label: shownText(name) })) ?? []}
+          value={[...draft.service_names]}
+          onChange={(service_names) => onChange({ service_names })}
+          searchable
+          clearable
+          error={errorOf("service_names") ?? services.error?.message}
+        />
+      )}
       <TextInput
         label="Owner"
         description="The address of whoever answers for it."

@@ -41,6 +41,7 @@ export const ReviewStep = ({ body, draft }: Props) => {
         <ForeignText key="project">{project?.name ?? draft.project_id}</ForeignText>
       )
     ],
+    ["Services", body.service_names && <ForeignText key="services">{body.service_names.join(", ")}</ForeignText>],
     ["Owner", body.owner_email],
     ["Team", body.team_id && <ForeignText key="team">{body.team_id}</ForeignText>],
     ["Description", body.description && <ForeignText key="description">{body.description}</ForeignText>],

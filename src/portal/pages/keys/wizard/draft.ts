@@ -12,6 +12,8 @@ export interface Draft {
   readonly owner_email: string
   readonly tags: ReadonlyArray<string>
   readonly project_id: string | null
+  /** Those of a key without a project. */
+  readonly service_names: ReadonlyArray<string>
   readonly team_id: string
   readonly expires_at: string | null
   readonly rotation_due_at: string | null
@@ -28,6 +30,7 @@ export const draftFor = (project: string | undefined): Draft => ({
   owner_email: "",
   tags: [],
   project_id: project ?? null,
+  service_names: [],
   team_id: "",
   expires_at: null,
   rotation_due_at: null,
@@ -48,6 +51,7 @@ export const bodyOf = (draft: Draft): NewKey => ({
   ...given("tags", draft.tags, draft.tags.length > 0),
   owner_type: draft.project_id === null ? "individual" : "project",
   ...given("project_id", draft.project_id),
+  ...given("service_names", draft.service_names, draft.project_id === null && draft.service_names.length > 0),
   ...given("team_id", draft.team_id.trim()),
   ...given("expires_at", draft.expires_at),
   ...given("rotation_due_at", draft.rotation_due_at),
@@ -65,6 +69,7 @@ const stepFields: ReadonlyArray<ReadonlyArray<string>> = [
     "tags",
     "owner_type",
     "project_id",
+    "service_names",
     "team_id",
     "expires_at",
     "rotation_due_at",
