@@ -159,7 +159,7 @@ describePortal("The first minute", (portal) => {
     assert.strictEqual((await saved).suggestedFilename(), "usage-by-model.csv")
     await page.getByRole("button", { name: "Views" }).click()
     await page.getByRole("menuitem", { name: "Save this view …" }).click()
-    await page.getByLabel("Name").fill("<b>mine</b>")
+    await page.getByRole("textbox", { name: "Name" }).fill("<b>mine</b>")
     await page.keyboard.press("Enter")
     await page.getByRole("button", { name: "Views" }).click()
     await page.getByRole("menuitem", { name: "Cost by project" }).click()
