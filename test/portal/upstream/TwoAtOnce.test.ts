@@ -75,7 +75,7 @@ describePortal("What two people change at once", (portal) => {
 
   it("is a service, although its page follows what others change", async () => {
     await portal.gateway.operate("POST", "/services", { name: "shared", upstream_base_url: "http://127.0.0.1:9" })
-    await changeAtOnce(portal, "/services/shared", {
+    const { page } = await changeAtOnce(portal, "/services/shared", {
       path: "/services/shared",
       form: edit("Edit"),
       field: "health_check_path",
@@ -85,6 +85,74 @@ describePortal("What two people change at once", (portal) => {
     })
     const stored = await portal.gateway.operate("GET", "/services/shared")
     assert.strictEqual(memberOf(stored, "health_check_path"), "/mine")
+    // nobody can bring back the credential that was stored before
+    await page.getByText("shared is changed.").waitFor()
+    assert.strictEqual(await page.getByRole("button", { name: "Undo", exact: true }).count(), 0)
+  })
+
+  it("is undone where no secret is a part of it", async () => {
+    await portal.gateway.operate("POST", "/providers", {
+      provider: "internal-service",
+      name: "reverted",
+      base_url: "https://first.example"
+    })
+    await portal.gateway.operate("POST", "/services", { name: "reverted", upstream_base_url: "http://127.0.0.1:9" })
+    await portal.gateway.operate("POST", "/guardrails", {
+      name: "reverted",
+      endpoint_url: "http://127.0.0.1:9/check",
+      failure_policy: "fail_open",
+      runtime_config: { level: 1 },
+      enabled: false
+    })
+    const forms = [
+      ["/upstreams", "Edit reverted", "base_url", "https://mine.example"],
+      ["/services/reverted", "Edit", "timeout_ms", "1234"],
+      ["/guardrails/reverted", "Edit", "timeout_ms", "1234"],
+      ["/studio", "Change", "base_url", "https://mine.example"]
+    ] as const
+    for (const [address, button, field, mine] of forms) {
+      const { page, problems } = await portal.open(address)
+      problems.expect(/^502 GET .*studio\/services/)
+      const value = async () => {
+        await edit(button)(page)
+        return page.getByLabel(field, { exact: true }).inputValue()
+      }
+      const before = await value()
+      await page.getByLabel(field, { exact: true }).fill(mine)
+      await page.getByRole("button", { name: "Show the difference" }).click()
+      await page
+        .getByRole("dialog", { name: /^Change / })
+        .getByRole("button", { name: "Change", exact: true })
+        .click()
+      await page.getByRole("button", { name: "Undo", exact: true }).click()
+      await page.getByText("It is as it was.").waitFor()
+      assert.strictEqual(await value(), before, address)
+      await page.close()
+    }
+  })
+
+  it("is not undone once somebody else has changed it again", async () => {
+    const made = await portal.gateway.operate("POST", "/providers", {
+      provider: "internal-service",
+      name: "changed twice",
+      base_url: "https://first.example"
+    })
+    const path = `/providers/${memberOf(made, "id")}`
+    const { page, problems } = await portal.open("/upstreams")
+    problems.expect(/^409 PATCH /)
+    await edit("Edit changed twice")(page)
+    await page.getByLabel("base_url", { exact: true }).fill("https://mine.example")
+    await page.getByRole("button", { name: "Show the difference" }).click()
+    await page
+      .getByRole("dialog", { name: "Change changed twice" })
+      .getByRole("button", { name: "Change", exact: true })
+      .click()
+    const undo = page.getByRole("button", { name: "Undo", exact: true })
+    await undo.waitFor()
+    await portal.gateway.operate("PATCH", path, { base_url: "https://theirs.example" })
+    await undo.click()
+    await page.getByText(/^Somebody changed this at /).waitFor()
+    assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "base_url"), "https://theirs.example")
   })
 
   it("is read again if that failed", async () => {
@@ -160,7 +228,7 @@ describePortal("What two people change at once", (portal) => {
       mine: "1234"
     })
     assert.strictEqual(await timeout(), 1234)
-    await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByRole("button", { name: "Undo", exact: true }).click()
     await page.getByText("It is as it was.").waitFor()
     assert.strictEqual(await timeout(), 4321)
   })
@@ -178,7 +246,7 @@ describePortal("What two people change at once", (portal) => {
   })
 
   it("are all routes, of which the other one has changed one", async () => {
-    const { both } = await changeAtOnce(portal, "/routes", {
+    const { both, page } = await changeAtOnce(portal, "/routes", {
       path: "/family-b-routes/models/config",
       form: edit("Change all routes"),
       field: "timeout_ms",
@@ -191,6 +259,15 @@ describePortal("What two people change at once", (portal) => {
       assert(Array.isArray(routes))
       assert.deepStrictEqual([...new Set(routes.map((route) => memberOf(route, "timeout_ms")))], [1234])
     }
+    await page.getByRole("button", { name: "Undo", exact: true }).click()
+    await page.getByText("It is as it was.").waitFor()
+    const routes = await portal.gateway.operate("GET", "/family-b-routes")
+    assert(Array.isArray(routes))
+    const others = routes.filter((route) => memberOf(route, "timeout_ms") !== 4321)
+    assert.deepStrictEqual(
+      [routes.length - others.length, others.map((route) => memberOf(route, "timeout_ms")).includes(1234)],
+      [1, false]
+    )
   })
 
   it("is the connection to the studio, which was not stored before", async () => {

@@ -2,10 +2,11 @@ import { Checkbox, Group, NumberInput, PasswordInput, Stack, Switch, Textarea, T
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import type { BodyOf } from "../../api/Endpoints.ts"
-import { changedOf, objectOf, prettyOf } from "../../shared/change/changed.ts"
+import { changedOf, objectOf, partOf, prettyOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { JsonEditor } from "../../shared/editor/JsonEditor.tsx"
 import { FieldName } from "../../shared/fields/FieldName.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
@@ -48,6 +49,13 @@ const fieldsOf = (guardrail: Guardrail | undefined): Fields => ({
   runtime_config: guardrail?.runtime_config ?? {}
 })
 
+/** The API cannot take a number back: an empty field leaves it as it is. */
+const patchOf = ({ timeout_ms, window_chars, ...rest }: Partial<Fields>): Patch => ({
+  ...rest,
+  ...(typeof timeout_ms === "number" && { timeout_ms }),
+  ...(typeof window_chars === "number" && { window_chars })
+})
+
 /** The settings of a guardrail in a difference. A secret is never shown. */
 const shownOf = (guardrail: Guardrail) => ({
   ...fieldsOf(guardrail),
@@ -67,19 +75,14 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
   const [config, setConfig] = useState(() => prettyOf(first.runtime_config))
   const { error, isBusy, submit } = useSubmit<Guardrail>()
   const { ask, dialog } = useConfirm<Guardrail>()
+  const tell = useTell()
   const isHttp = guardrail?.provider_kind !== "built_in"
   const runtimeConfig = objectOf(config)
   const set = (part: Partial<Fields>) => setFields((before) => ({ ...before, ...part }))
 
-  // the API cannot take a number back: an empty field leaves it as it is
-  const { timeout_ms, window_chars, ...changed } = changedOf(first, {
-    ...fields,
-    runtime_config: runtimeConfig ?? first.runtime_config
-  })
+  const changed = patchOf(changedOf(first, { ...fields, runtime_config: runtimeConfig ?? first.runtime_config }))
   const patch: Patch = {
     ...changed,
-    ...(typeof timeout_ms === "number" && { timeout_ms }),
-    ...(typeof window_chars === "number" && { window_chars }),
     ...(token !== "" && { bearer_token: token }),
     ...(isTokenCleared && token === "" && { bearer_token: null })
   }
@@ -101,9 +104,15 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
             }
           }),
         { refresh: true }
-      ).then((saved) => saved !== undefined && onSaved(saved.name))
+      ).then((saved) => {
+        if (saved === undefined) return
+        onSaved(saved.name)
+        tell({ done: `${saved.name} is added.`, audit: { type: "guardrail", id: saved.name } })
+      })
       return
     }
+    const send = (body: Patch, { updated_at }: Guardrail) =>
+      call("PATCH", path, { params: { name: base.name }, body: { ...body, expected_updated_at: updated_at } })
     ask({
       title: `Change ${base.name}`,
       action: "Change",
@@ -114,8 +123,11 @@ export const GuardrailForm = ({ guardrail, onClose, onSaved }: Props) => {
         changes: shown
       },
       body: <CoverageSentence name={base.name} />,
-      run: ({ updated_at }: Guardrail) =>
-        call("PATCH", path, { params: { name: base.name }, body: { ...patch, expected_updated_at: updated_at } }),
+      run: (version: Guardrail) => send(patch, version),
+      ...(!("bearer_token" in patch) && {
+        undo: (version: Guardrail, after: Guardrail) =>
+          send(patchOf(partOf(fieldsOf(version), Object.keys(changed))), after)
+      }),
       done: `${base.name} is changed.`,
       audit: { type: "guardrail", id: base.name },
       onDone: () => onSaved(base.name)

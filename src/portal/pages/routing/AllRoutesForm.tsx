@@ -1,9 +1,10 @@
 import { NumberInput, Select } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
+import { partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
-import { families, limitNames, modes, type Route, type RoutePatch } from "./route.ts"
+import { configure, type Family, families, limitNames, modes, type Route, type RoutePatch } from "./route.ts"
 
 type Limits = { readonly [Name in (typeof limitNames)[number]]: number | null }
 
@@ -12,7 +13,7 @@ export const AllRoutesForm = ({
   onClose,
   routes
 }: {
-  readonly routes: ReadonlyArray<Route>
+  readonly routes: Readonly<Record<Family, ReadonlyArray<Route>>>
   readonly onClose: () => void
 }) => {
   const [mode, setMode] = useState<string | null>(null)
@@ -22,7 +23,8 @@ export const AllRoutesForm = ({
     max_response_body_bytes: null
   })
   // the page behind the form goes on to follow what others change
-  const [base] = useState(() => ({ updated_at: latestOf(routes), routes }))
+  const [base] = useState(() => allOf([...routes.a, ...routes.b]))
+  const familyOf = ({ route_id }: Route): Family => (routes.a.some((one) => one.route_id === route_id) ? "a" : "b")
   const { ask, dialog } = useConfirm<AllRoutes>()
   const chosen = modes.find((one) => one === mode)
   const patch: RoutePatch = {
@@ -44,10 +46,22 @@ export const AllRoutesForm = ({
             title: "Change all routes",
             action: "Change",
             guard: { base, reread, fieldsOf: (all) => valuesOf(all, names), changes: { ...patch } },
-            run: ({ routes }) =>
-              call("PATCH", "/admin-ui/admin/routes/config", {
-                body: { ...patch, expected_updated_at: timesOf(routes) }
-              }),
+            run: async ({ routes }) =>
+              allOf(
+                await call("PATCH", "/admin-ui/admin/routes/config", {
+                  body: { ...patch, expected_updated_at: timesOf(routes) }
+                })
+              ),
+            undo: async (version: AllRoutes, after: AllRoutes) => {
+              const times = timesOf(after.routes)
+              for (const route of version.routes) {
+                const { [route.route_id]: updated_at } = times
+                await configure(familyOf(route), route.route_id, {
+                  ...partOf(route, names),
+                  ...(updated_at !== undefined && { expected_updated_at: updated_at })
+                })
+              }
+            },
             done: "All routes are changed.",
             audit: { type: "family_a_route" },
             onDone: onClose
@@ -87,6 +101,8 @@ interface AllRoutes {
   readonly routes: ReadonlyArray<Route>
 }
 
+const allOf = (routes: ReadonlyArray<Route>): AllRoutes => ({ updated_at: latestOf(routes), routes })
+
 const timesOf = (routes: ReadonlyArray<Route>): Readonly<Record<string, string>> =>
   Object.fromEntries(routes.map(({ route_id, updated_at }) => [route_id, updated_at]))
 
@@ -97,8 +113,7 @@ const reread = async (): Promise<AllRoutes> => {
   const read = await Promise.all(
     Object.values(families).map(({ group }) => call("GET", `/admin-ui/admin/${group}`, {}))
   )
-  const routes = read.flat()
-  return { updated_at: latestOf(routes), routes }
+  return allOf(read.flat())
 }
 
 /** The value that all routes have, or each value with its routes. */

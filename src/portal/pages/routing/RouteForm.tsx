@@ -1,13 +1,19 @@
 import { NumberInput, Select, Switch } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
-import type { BodyOf } from "../../api/Endpoints.ts"
-import { changedOf } from "../../shared/change/changed.ts"
+import { changedOf, partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
-import { type Family, families, limitNames, modeSentences, modes, type Route } from "./route.ts"
-
-type RoutePatch = BodyOf<"PATCH", "/admin-ui/admin/family-a-routes/:route_id/config">
+import {
+  configure,
+  type Family,
+  families,
+  limitNames,
+  modeSentences,
+  modes,
+  type Route,
+  type SingleRoutePatch
+} from "./route.ts"
 
 interface Props {
   readonly family: Family
@@ -24,12 +30,12 @@ export const RouteForm = ({ family, onClose, route }: Props) => {
   const changed = changedOf(first, fields)
   const names = Object.keys(changed)
   // setting the limit of responses alone would limit streams as well, so what the form shows is said with it
-  const patch: RoutePatch = {
+  const patch: SingleRoutePatch = {
     ...changed,
     ...("max_response_body_bytes" in changed && { limits_streams: fields.limits_streams })
   }
-  const backTo = (version: Route): RoutePatch => ({
-    ...Object.fromEntries(names.map((name) => [name, Reflect.get(version, name)])),
+  const backTo = (version: Route): SingleRoutePatch => ({
+    ...partOf(fieldsOf(version), names),
     limits_streams: version.limits_streams
   })
   return (
@@ -52,7 +58,8 @@ export const RouteForm = ({ family, onClose, route }: Props) => {
             },
             run: ({ updated_at }: Route) =>
               configure(family, route.route_id, { ...patch, expected_updated_at: updated_at }),
-            undo: (version: Route) => configure(family, route.route_id, backTo(version)),
+            undo: (version: Route, { updated_at }: Route) =>
+              configure(family, route.route_id, { ...backTo(version), expected_updated_at: updated_at }),
             done: `${route.route} is changed.`,
             audit: { type: families[family].audit, id: route.route_id },
             onDone: onClose
@@ -114,8 +121,3 @@ const reread = async (family: Family, route_id: string) => {
   const routes = await call("GET", `/admin-ui/admin/${families[family].group}`, {})
   return routes.find((one) => one.route_id === route_id)
 }
-
-const configure = (family: Family, route_id: string, body: RoutePatch) =>
-  family === "a"
-    ? call("PATCH", "/admin-ui/admin/family-a-routes/:route_id/config", { params: { route_id }, body })
-    : call("PATCH", "/admin-ui/admin/family-b-routes/:route_id/config", { params: { route_id }, body })

@@ -42,7 +42,7 @@ const RoutesPage = () => {
         <ServiceRoutes />
       </Stack>
       {text("do") === "all" && mayChange && a.data !== undefined && b.data !== undefined && (
-        <AllRoutesForm routes={[...a.data, ...b.data]} onClose={() => change({ do: undefined })} />
+        <AllRoutesForm routes={{ a: a.data, b: b.data }} onClose={() => change({ do: undefined })} />
       )}
     </>
   )

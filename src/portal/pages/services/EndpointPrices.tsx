@@ -108,7 +108,8 @@ const PriceForm = ({
           expected_updated_at: updated_at
         })
       },
-      undo: ({ endpoint_pricing_rules }: Service) => patch({ endpoint_pricing_rules }),
+      undo: ({ endpoint_pricing_rules }: Service, { updated_at }: Service) =>
+        patch({ endpoint_pricing_rules, expected_updated_at: updated_at }),
       done: `The price of ${idOf(row)} is set.`,
       audit: { type: "service", id: service.name },
       onDone: onClose

@@ -1,15 +1,16 @@
 import { TextInput } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
-import { changedOf } from "../../shared/change/changed.ts"
+import { changedOf, partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { CostFields } from "./CostFields.tsx"
 import { type Fields, fieldsOf, inputOf, shownOf } from "./formFields.ts"
 import { IdentityFields } from "./IdentityFields.tsx"
 import { ReliabilityFields } from "./ReliabilityFields.tsx"
-import { path, readService, type Service } from "./service.tsx"
+import { path, readService, type Service, type ServiceInput } from "./service.tsx"
 
 interface Props {
   /** Without one, the form registers a service. */
@@ -28,14 +29,22 @@ export const ServiceForm = ({ onClose, onSaved, service }: Props) => {
   const { error, isBusy, submit } = useSubmit<Service>()
   const { ask, dialog } = useConfirm<Service>()
   const set = (part: Partial<Fields>) => setFields((before) => ({ ...before, ...part }))
-  const patch = inputOf(changedOf(first, fields))
+  const changed = changedOf(first, fields)
+  const patch = inputOf(changed)
+  const tell = useTell()
   const save = () => {
     if (base === undefined) {
       void submit(() => call("POST", "/admin-ui/admin/services", { body: { name, ...patch } }), { refresh: true }).then(
-        (saved) => saved !== undefined && onSaved(saved.name)
+        (saved) => {
+          if (saved === undefined) return
+          onSaved(saved.name)
+          tell({ done: `${saved.name} is registered.`, audit: { type: "service", id: saved.name } })
+        }
       )
       return
     }
+    const send = (body: ServiceInput, { updated_at }: Service) =>
+      call("PATCH", path, { params: { name: base.name }, body: { ...body, expected_updated_at: updated_at } })
     const hidden = "credential" in patch ? { credential: patch.credential === null ? "cleared" : "a new one" } : {}
     ask({
       title: `Change ${base.name}`,
@@ -49,8 +58,11 @@ export const ServiceForm = ({ onClose, onSaved, service }: Props) => {
       body: "upstream_base_url" in patch && !("credential" in patch) && base.credential_configured && (
         <p>A stored credential belongs to its address: on another scheme, host or port it is removed.</p>
       ),
-      run: ({ updated_at }: Service) =>
-        call("PATCH", path, { params: { name: base.name }, body: { ...patch, expected_updated_at: updated_at } }),
+      run: (version: Service) => send(patch, version),
+      ...(!("credential" in patch) && {
+        undo: (version: Service, after: Service) =>
+          send(inputOf(partOf(fieldsOf(version), Object.keys(changed))), after)
+      }),
       done: `${base.name} is changed.`,
       audit: { type: "service", id: base.name },
       onDone: () => onSaved(base.name)

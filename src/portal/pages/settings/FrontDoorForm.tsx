@@ -2,7 +2,7 @@ import { Checkbox, NumberInput, PasswordInput, Stack, Switch, TagsInput, TextInp
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import { useAllowed } from "../../api/session.ts"
-import { changedOf } from "../../shared/change/changed.ts"
+import { changedOf, partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { type FlatSettings, type FrontDoorPatch, type FrontDoorSettings, flat, path } from "./frontDoor.ts"
@@ -40,6 +40,8 @@ export const FrontDoorForm = ({
   }
   const names = Object.keys(patch)
   const isSecretOfEnvironment = settings.source === "environment" && settings.trusted_gateway.secret_configured
+  const send = (body: FrontDoorPatch, { updated_at }: FrontDoorSettings) =>
+    call("PATCH", path, { body: { ...body, expected_updated_at: updated_at } })
   const save = () =>
     ask({
       title: "Change the identities of callers",
@@ -63,8 +65,13 @@ export const FrontDoorForm = ({
           <p>It holds for the next request. Callers whose identity it no longer accepts are refused.</p>
         </Stack>
       ),
-      run: ({ updated_at }: FrontDoorSettings) =>
-        call("PATCH", path, { body: { ...patch, expected_updated_at: updated_at } }),
+      run: (version: FrontDoorSettings) => send(patch, version),
+      // what is stored cannot be what the environment says again
+      ...(base.source !== "environment" &&
+        !("trusted_gateway_header_secret" in patch) && {
+          undo: (version: FrontDoorSettings, after: FrontDoorSettings) =>
+            send(partOf(flat(version), Object.keys(changed)), after)
+        }),
       done: "The identities of callers are changed.",
       audit: { type: "gateway_auth_settings" },
       onDone: onClose

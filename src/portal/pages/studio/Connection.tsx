@@ -130,6 +130,12 @@ const ConnectionForm = ({
         <p>A stored token belongs to its address: on another scheme, host or port it is removed.</p>
       ),
       run: ({ updated_at }) => call("PATCH", path, { body: { ...body, expected_updated_at: updated_at } }),
+      ...(token === "" && {
+        undo: ({ base_url, source }: StudioConnection, { updated_at }: StudioConnection) =>
+          call("PATCH", path, {
+            body: { base_url: source === "persisted" ? base_url : null, expected_updated_at: updated_at }
+          })
+      }),
       done: "The connection is changed.",
       audit: { type: "studio_connection" },
       onDone: onClose

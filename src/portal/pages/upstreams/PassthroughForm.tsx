@@ -1,6 +1,6 @@
 import { Group, NumberInput, Select, Switch, TagsInput } from "@mantine/core"
 import { useState } from "react"
-import { changedOf } from "../../shared/change/changed.ts"
+import { changedOf, partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { FieldName } from "../../shared/fields/FieldName.tsx"
@@ -36,9 +36,6 @@ const choices = [
 
 const fieldsOf = ({ updated_at: _, ...fields }: Settings) => fields
 
-const part = (fields: SettingsPatch, names: ReadonlyArray<string>): SettingsPatch =>
-  Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name)))
-
 const numbers = ["timeout_ms", "max_request_body_bytes", "max_response_body_bytes"] as const
 
 export const PassthroughForm = ({
@@ -70,7 +67,8 @@ export const PassthroughForm = ({
             action: "Change",
             guard: { base, reread: readSettings, fieldsOf, changes: patch },
             run: ({ updated_at }) => saveSettings({ ...patch, expected_updated_at: updated_at }),
-            undo: (version) => saveSettings(part(fieldsOf(version), names)),
+            undo: (version, { updated_at }) =>
+              saveSettings({ ...partOf(fieldsOf(version), names), expected_updated_at: updated_at }),
             done: "The wildcard is changed.",
             audit: { type: "upstream_passthrough_settings" },
             onDone: onClose

@@ -1,17 +1,19 @@
 import { Checkbox, PasswordInput, Stack, Switch, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
-import type { ResponseOf } from "../../api/Endpoints.ts"
-import { changedOf } from "../../shared/change/changed.ts"
+import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { changedOf, partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { FieldName } from "../../shared/fields/FieldName.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 
 type Provider = ResponseOf<"GET", typeof list>[number]
 
 const list = "/admin-ui/admin/providers"
+const one = `${list}/:id` as const
 
 const kinds = ["upstream", "internal-service"] as const
 const families = ["both", "openai", "anthropic"] as const
@@ -52,15 +54,23 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
   const { ask, dialog } = useConfirm<Provider>()
   const set = (part: Partial<typeof fields>) => setFields((before) => ({ ...before, ...part }))
   const secret = { ...(credential !== "" ? { credential } : isCleared ? { credential: null } : {}) }
-  const patch = { ...changedOf(first, fields), ...secret }
+  const changed = changedOf(first, fields)
+  const patch = { ...changed, ...secret }
+  const tell = useTell()
 
   const save = () => {
     if (provider === undefined) {
       void submit(() => call("POST", list, { body: { provider: kind, ...fields, ...secret } }), {
         refresh: true
-      }).then((saved) => saved !== undefined && onClose())
+      }).then((saved) => {
+        if (saved === undefined) return
+        onClose()
+        tell({ done: `${saved.name} is added.`, audit: { type: "provider", id: saved.id } })
+      })
       return
     }
+    const send = (body: BodyOf<"PATCH", typeof one>, { updated_at }: Provider) =>
+      call("PATCH", one, { params: { id: provider.id }, body: { ...body, expected_updated_at: updated_at } })
     const isMoved = fields.base_url !== first.base_url && credential === "" && provider.credential_configured
     ask({
       title: `Change ${provider.name}`,
@@ -77,11 +87,10 @@ export const ProviderForm = ({ onClose, provider }: Props) => {
       body: isMoved && (
         <p>A stored credential belongs to its address: on another scheme, host or port it is removed.</p>
       ),
-      run: ({ updated_at }: Provider) =>
-        call("PATCH", `${list}/:id`, {
-          params: { id: provider.id },
-          body: { ...patch, expected_updated_at: updated_at }
-        }),
+      run: (version: Provider) => send(patch, version),
+      ...(!("credential" in patch) && {
+        undo: (version: Provider, after: Provider) => send(partOf(fieldsOf(version), Object.keys(changed)), after)
+      }),
       done: `${provider.name} is changed.`,
       audit: { type: "provider", id: provider.id },
       onDone: onClose

@@ -7,6 +7,15 @@ export const changedOf = <Fields extends object>(before: Partial<Fields>, after:
   return changed
 }
 
+/** The members of `fields` with these names: what a patch that replaces them sends to bring them back. */
+export const partOf = <Fields extends object>(fields: Fields, names: ReadonlyArray<string>): Partial<Fields> => {
+  const part: Partial<Fields> = {}
+  for (const name in fields) {
+    if (names.includes(name)) part[name] = fields[name]
+  }
+  return part
+}
+
 /** The fields that a patch sets, as they were: what takes it back. Objects are patched by their members. */
 export const formerOf = (before: object, patch: object) =>
   Object.fromEntries(

@@ -22,15 +22,26 @@ interface PlainChange extends Asked {
   readonly undo?: () => Promise<unknown>
 }
 
+/** The answer of a change to an object that this version of the server cannot read. */
+interface Unreadable {
+  readonly unreadable: true
+}
+
+/** Another address removes the credential that belonged to the old one. */
+type After<Entity> = Entity & { readonly credential_cleared?: true }
+
 /** A change that two people may make at once. */
 interface ConditionalChange<Entity extends Versioned> extends Asked {
   readonly guard: Guard<Entity>
   /** Whom it concerns. The dialog shows what changes. */
   readonly body?: ReactNode
   /** Sends the `updated_at` of the version as `expected_updated_at`. */
-  readonly run: (version: Entity) => Promise<unknown>
-  /** Brings back the version that the change was made to. */
-  readonly undo?: (version: Entity) => Promise<unknown>
+  readonly run: (version: Entity) => Promise<After<Entity> | Unreadable>
+  /**
+   * Brings back the version that the change was made to. Sends the `updated_at` of `after`, so that it takes back
+   * nothing that somebody else has changed since. Nobody can bring back a secret, so a change of one has no Undo.
+   */
+  readonly undo?: (version: Entity, after: Entity) => Promise<unknown>
 }
 
 export type Change<Entity extends Versioned = Versioned> = PlainChange | ConditionalChange<Entity>
@@ -50,7 +61,11 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
     setChange(undefined)
     setError(null)
   }
-  const confirm = async ({ audit, done, onDone }: Asked, run: () => Promise<unknown>, undo: Told["undo"]) => {
+  const confirm = async <Result,>(
+    { audit, done, onDone }: Asked,
+    run: () => Promise<Result>,
+    undoOf: (result: Result) => Told["undo"]
+  ) => {
     setBusy(true)
     setError(null)
     try {
@@ -58,7 +73,7 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
       await readAgain(client)
       close()
       onDone?.(result)
-      tell({ done, audit, undo })
+      tell({ done, audit, undo: undoOf(result) })
     } catch (cause) {
       setError(failureOf(cause))
     } finally {
@@ -71,7 +86,16 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
     const shared = { title, action, isBusy, error, onClose: close }
     if ("guard" in asked) {
       const { guard, run, undo } = asked
-      const apply = (version: Entity) => confirm(asked, () => run(version), undo && (() => undo(version)))
+      const undoOf = (version: Entity, after: After<Entity> | Unreadable): Told["undo"] =>
+        undo === undefined || "unreadable" in after || after.credential_cleared === true
+          ? undefined
+          : () => undo(version, after)
+      const apply = (version: Entity) =>
+        confirm(
+          asked,
+          () => run(version),
+          (after) => undoOf(version, after)
+        )
       return (
         <GuardedChange {...shared} {...guard} onConfirm={(version) => void apply(version)}>
           {body}
@@ -80,7 +104,11 @@ export const useConfirm = <Entity extends Versioned = Versioned>() => {
     }
     const { name, run, undo } = asked
     return (
-      <ChangeDialog {...shared} {...(name !== undefined && { name })} onConfirm={() => void confirm(asked, run, undo)}>
+      <ChangeDialog
+        {...shared}
+        {...(name !== undefined && { name })}
+        onConfirm={() => void confirm(asked, run, () => undo)}
+      >
         {body}
       </ChangeDialog>
     )

@@ -59,7 +59,8 @@ export const useTell = (): ((told: Told) => void) => {
   }
 }
 
-const AuditLink = ({ of: { id, type } }: { readonly of: Audited }) => {
+/** To the events of an object in the audit log, for whoever may read it. */
+export const AuditLink = ({ of: { id, type } }: { readonly of: Audited }) => {
   const mayRead = useAllowed("audit:read")
   const search = new URLSearchParams({ span: "all", target_type: type, ...(id !== undefined && { target_id: id }) })
   return mayRead && <Anchor href={`/admin-ui/audit?${search}`}>Audit event</Anchor>
