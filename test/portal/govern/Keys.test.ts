@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
 import { follow } from "../Following.ts"
 import { holdAnswers } from "../HeldAnswers.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
@@ -210,9 +210,42 @@ describePortal("Keys", (portal) => {
     await page.getByLabel("I stored it").check()
     await page.getByRole("button", { name: "Done" }).click()
     await page.getByRole("region", { name: "Secret", exact: true }).waitFor({ state: "hidden" })
+    assert.match(
+      (await page.getByRole("link", { name: "Audit event" }).getAttribute("href")) ?? "",
+      new RegExp(`target_type=key&target_id=${key}$`)
+    )
     answerReads()
     await page.goBack()
     await page.getByRole("heading", { name: "Bulk key changes" }).waitFor()
+  })
+
+  it("lose their old secret at once only where their name is typed", async () => {
+    const key = await makeKey(portal, { name: "at once" })
+    await makeKey(portal, { name: "at once too" })
+    const atOnce = async (page: Page, dialog: Locator) => {
+      await dialog.getByRole("combobox", { name: "The old secret stops working" }).click()
+      await page.getByRole("option", { name: "at once" }).click()
+      await dialog.getByText("Whoever has the old secret is refused").waitFor()
+    }
+    const { page } = await portal.open(`/keys/${key}`)
+    await page.getByRole("button", { name: "Rotate", exact: true }).click()
+    const dialog = page.getByRole("dialog", { name: "Rotate at once" })
+    await atOnce(page, dialog)
+    const rotate = dialog.getByRole("button", { name: "Make a new secret" })
+    assert.isTrue(await rotate.isDisabled())
+    await dialog.getByLabel("Type “at once” to confirm").fill("at once")
+    await rotate.click()
+    await page.getByText("The old secret does not work any more.").waitFor()
+
+    const { page: list } = await portal.open("/keys?q=at+once")
+    await list.getByLabel("Select all rows that are shown").click()
+    await list.getByRole("button", { name: "Rotate", exact: true }).click()
+    const many = list.getByRole("dialog", { name: "Rotate 2 keys" })
+    await atOnce(list, many)
+    assert.isTrue(await many.getByRole("button", { name: "Rotate 2" }).isDisabled())
+    await many.getByLabel("Type “2 keys” to confirm").fill("2 keys")
+    await many.getByRole("button", { name: "Rotate 2" }).click()
+    await many.getByRole("button", { name: "Download the new secrets" }).waitFor()
   })
 
   it("that two people change at once show both versions to the second", async () => {

@@ -1,5 +1,13 @@
 import { assert, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
 import { describePortal } from "../PortalBrowser.ts"
+
+/** Types the name by which a dialog has its change confirmed. */
+const typeName = async (page: Page) => {
+  const field = page.getByLabel(/^Type “.*” to confirm$/)
+  const label = await page.getByText(/^Type “.*” to confirm$/).innerText()
+  await field.fill(/“(.*)”/.exec(label)?.[1] ?? "")
+}
 
 describePortal("Policies", (portal) => {
   const layerOf = async (team: string): Promise<unknown> =>
@@ -173,6 +181,8 @@ describePortal("Projects and operators", (portal) => {
     await page.getByRole("button", { name: "Done" }).click()
     const row = page.getByRole("row").filter({ hasText: "dashboards" })
     await row.waitFor()
+    const event = page.getByRole("link", { name: "Audit event" })
+    assert.match((await event.getAttribute("href")) ?? "", /target_type=operator_token&target_id=[0-9a-f-]{36}$/)
     assert.notInclude(await page.content(), secret)
     assert.deepStrictEqual(await axe(), [])
     await row.focus()
@@ -198,6 +208,7 @@ describePortal("Projects and operators", (portal) => {
     // the browser cannot sign in with the new secret
     const takeBack = await answer(/^\/admin-ui\/session$/, { status: 503 })
     await page.getByRole("button", { name: "Rotate your own token" }).click()
+    await typeName(page)
     await page.getByRole("button", { name: "Make a new secret" }).click()
     await page.getByLabel("I stored it").waitFor()
     await takeBack()
@@ -213,6 +224,7 @@ describePortal("Projects and operators", (portal) => {
     const token = await portal.tokenWith("operators:manage", "usage:read")
     const { page, problems } = await portal.open("/operators", { token, ownSession: true })
     await page.getByRole("button", { name: "Rotate your own token" }).click()
+    await typeName(page)
     await page.getByRole("button", { name: "Make a new secret" }).click()
     await page.getByLabel("I stored it").click()
     await page.getByRole("button", { name: "Done" }).click()

@@ -100,8 +100,11 @@ describePortal(
       await eventuallyTrue(async () => (await dialog.getByRole("listitem").count()) === 5)
       assert.deepStrictEqual(await axe(), [])
       await dialog.getByLabel(/^Reason/).fill("a wrong campaign")
+      await dialog.getByLabel("Type “all that match” to confirm").fill("all that match")
       await page.keyboard.press("Enter")
       await page.waitForURL(/\/tasks\/cancellations\/[0-9a-f-]{36}/)
+      const audited = (await page.getByRole("link", { name: "Audit event" }).getAttribute("href")) ?? ""
+      assert.strictEqual(new URLSearchParams(audited.split("?")[1]).get("target_id"), "/tasks/cancellations")
       await page.getByText("finished").first().waitFor({ timeout: 60_000 })
       await page.getByRole("region", { name: "Cancelled" }).getByText(String(letters.length), { exact: true }).waitFor()
       await page.getByText("a wrong campaign").waitFor()

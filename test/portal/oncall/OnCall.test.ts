@@ -236,6 +236,8 @@ describePortal(
       await dialog.getByLabel("Begin at").fill(new Date(Date.now() + 86_400_000).toISOString().slice(0, 16))
       await dialog.getByRole("button", { name: "Start the replay" }).click()
       await page.getByText(/^waiting It begins/).waitFor()
+      const event = (await page.getByRole("link", { name: "Audit event" }).getAttribute("href")) ?? ""
+      assert.strictEqual(new URLSearchParams(event.split("?")[1]).get("target_id"), "/dlq/replays")
       const steps = page.getByRole("list", { name: "Steps" }).getByRole("listitem")
       assert.include(await steps.nth(0).innerText(), "not begun")
       await page.getByRole("button", { name: "Stop for good" }).click()

@@ -75,6 +75,7 @@ export const PlanAndApply = () => {
         }
       },
       done: "The document is applied.",
+      audit: { type: "configuration" },
       onDone: () => {
         reset()
         setText("")

@@ -2,6 +2,7 @@ import { Button, Checkbox, Group, Modal, Stack, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../api/queries.ts"
 import { useSession } from "../../api/session.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { SecretOnce } from "../../shared/dialogs/SecretOnce.tsx"
 import { TimeInput } from "../../shared/dialogs/TimeInput.tsx"
 import { useUnstoredSecret } from "../../shared/dialogs/useUnstoredSecret.ts"
@@ -19,19 +20,22 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
   const [chosen, setChosen] = useState<ReadonlyArray<string>>([])
   const [expires, setExpires] = useState<string | null>(null)
   const create = useApiWrite("POST", tokensPath, staleAfterTokens, { hasSecret: true })
+  const tell = useTell()
   useUnstoredSecret(create.isPending)
   const held = session.state === "signed-in" ? session.who.scopes : []
   const mayGrant = (scope: string) => held.includes("*") || held.includes(scope)
   const offered = (scopes.data ?? []).filter(({ scope }) => mayGrant(scope))
   const errorOf = (field: string) => create.error?.fields.find((one) => one.field === field)?.message
   if (create.data !== undefined) {
+    const { token } = create.data
     return (
       <SecretOnce
-        title={`The operator token ${create.data.token.name}`}
+        title={`The operator token ${token.name}`}
         secret={create.data.raw_token}
         onStored={() => {
           create.reset()
           onClose()
+          tell({ done: `The operator token ${token.name} is made.`, audit: { type: "operator_token", id: token.id } })
         }}
       />
     )

@@ -4,6 +4,7 @@ import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useHeldSession } from "../../api/heldSession.ts"
 import { signIn } from "../../api/session.ts"
+import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { SecretOnce } from "../../shared/dialogs/SecretOnce.tsx"
 import { useUnstoredSecret } from "../../shared/dialogs/useUnstoredSecret.ts"
@@ -23,6 +24,7 @@ interface Props {
 export const RotateToken = ({ of: token, onClose }: Props) => {
   const client = useQueryClient()
   const session = useHeldSession()
+  const tell = useTell()
   const rotate = useMutation<ResponseOf<"POST", typeof rotatePath>, ApiError>({
     mutationFn: async () => {
       if (token.is_caller) session.hold()
@@ -45,6 +47,7 @@ export const RotateToken = ({ of: token, onClose }: Props) => {
           rotate.reset()
           session.release()
           onClose()
+          tell({ done: `${token.name} has a new secret.`, audit: { type: "operator_token", id: token.id } })
           for (const path of staleAfterTokens) void client.invalidateQueries({ queryKey: [path] })
         }}
       >
@@ -60,6 +63,7 @@ export const RotateToken = ({ of: token, onClose }: Props) => {
     <ChangeDialog
       title={token.is_caller ? "Rotate your own token" : `Rotate ${token.name}`}
       action="Make a new secret"
+      name={token.name}
       isBusy={rotate.isPending}
       error={rotate.error}
       onClose={onClose}

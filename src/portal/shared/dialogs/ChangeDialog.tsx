@@ -1,10 +1,10 @@
-import { Button, Modal, Stack, TextInput } from "@mantine/core"
+import { Button, Modal, Stack } from "@mantine/core"
 import { type ReactNode, useState } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
-import { shownText } from "../foreign/marks.ts"
 import { ErrorNote } from "../page/ErrorNote.tsx"
 import { DialogFooter } from "./DialogFooter.tsx"
+import { isTyped, TypedName } from "./TypedName.tsx"
 
 interface Props {
   readonly title: string
@@ -41,8 +41,7 @@ export const ChangeDialog = (props: Props) => {
   } = props
   const isRed = props.isDestructive === true || name !== undefined
   const [typed, setTyped] = useState("")
-  // nobody can type the marks of a name
-  const isConfirmed = !isDisabled && (name === undefined || typed === name || typed === shownText(name))
+  const isConfirmed = !isDisabled && (name === undefined || isTyped({ name, typed }))
   // what was sent cannot be called off, and its answer may have a secret
   const close = isBusy ? () => {} : onClose
   return (
@@ -55,15 +54,7 @@ export const ChangeDialog = (props: Props) => {
       >
         <Stack gap="sm">
           {children}
-          {name !== undefined && (
-            <TextInput
-              label={`Type “${shownText(name)}” to confirm`}
-              value={typed}
-              autoComplete="off"
-              onChange={({ currentTarget }) => setTyped(currentTarget.value)}
-              data-autofocus
-            />
-          )}
+          {name !== undefined && <TypedName name={name} typed={typed} onType={setTyped} />}
           {error !== null && <ErrorNote error={error} />}
           <DialogFooter>
             <Button variant="default" onClick={close} disabled={isBusy}>

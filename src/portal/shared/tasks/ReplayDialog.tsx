@@ -1,3 +1,4 @@
+import { withQuery } from "../../api/http.ts"
 import { useTasksWrite } from "../../api/queries.ts"
 import type { Replayed } from "../../api/TaskTypes.ts"
 import { taskPath } from "../../api/tasks.ts"
@@ -20,6 +21,8 @@ interface Props {
 export const ReplayDialog = ({ dlqId, force = false, of, onClose, queue, warnings = [] }: Props) => {
   const replay = useTasksWrite<Replayed>()
   const follow = useFollowOutcome()
+  const path = taskPath`/dlq/messages/${dlqId}/replay`
+  const query = { force: force || undefined }
   return (
     <ChangeDialog
       title={force ? "Replay it in any case" : "Replay"}
@@ -29,11 +32,11 @@ export const ReplayDialog = ({ dlqId, force = false, of, onClose, queue, warning
       onClose={onClose}
       onConfirm={() =>
         replay.mutate(
-          { path: taskPath`/dlq/messages/${dlqId}/replay`, query: { force: force || undefined } },
+          { path, query },
           {
             onSuccess: () => {
               onClose()
-              follow(dlqId, of)
+              follow({ dlqId, of, operation: withQuery(path, query) })
             }
           }
         )

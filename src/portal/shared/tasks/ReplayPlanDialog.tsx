@@ -4,9 +4,12 @@ import { type ReactNode, useState } from "react"
 import { useUtc } from "../../address/useUtc.ts"
 import { useTasksApi, useTasksWrite } from "../../api/queries.ts"
 import type { LetterSelection, ReplayJob, ReplayPage } from "../../api/TaskTypes.ts"
+import { useTell } from "../change/useTell.tsx"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
 import { randomKey } from "./randomKey.ts"
 import { type PlanTexts, planBody } from "./replayPlan.ts"
+
+const replaysPath = "/dlq/replays"
 
 interface Props {
   readonly selection: LetterSelection
@@ -18,11 +21,12 @@ interface Props {
 
 /** Plans a replay in steps. The page of the replay shows how it goes, and can stop it. */
 export const ReplayPlanDialog = ({ children, force = false, onClose, selection }: Props) => {
-  const defaults = useTasksApi<ReplayPage>("/dlq/replays", { limit: 1 }).data?.plan_defaults
+  const defaults = useTasksApi<ReplayPage>(replaysPath, { limit: 1 }).data?.plan_defaults
   const [typed, setTyped] = useState<Partial<PlanTexts>>({})
   const [idempotencyKey] = useState(randomKey)
   const start = useTasksWrite<ReplayJob>()
   const navigate = useNavigate()
+  const tell = useTell()
   const utc = useUtc()
   const plan: PlanTexts = {
     steps: typed.steps ?? [...(defaults?.steps ?? []), "all"].join(" · "),
@@ -53,13 +57,14 @@ export const ReplayPlanDialog = ({ children, force = false, onClose, selection }
       onConfirm={() =>
         start.mutate(
           {
-            path: "/dlq/replays",
+            path: replaysPath,
             body: { ...selection, ...(force && { force }), plan: planBody(plan, utc) },
             headers: { "idempotency-key": idempotencyKey }
           },
           {
             onSuccess: ({ replay_id }) => {
               onClose()
+              tell({ done: "The replay is planned.", audit: { type: "tasks", id: replaysPath } })
               void navigate({ to: "/dead-letters/replays/$replayId", params: { replayId: replay_id } })
             }
           }

@@ -4,6 +4,7 @@ import { type QueryClient, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import type { Letter } from "../../api/TaskTypes.ts"
 import { callTasks, taskPath, tasksPath } from "../../api/tasks.ts"
+import { AuditLink } from "../change/useTell.tsx"
 
 const firstWaitMs = 500
 /** Slowly more, so that the note does not wait while the page of the letter says more already. */
@@ -21,20 +22,25 @@ type Navigate = ReturnType<typeof useNavigate>
  * Returns what follows a replay: a note says that the message is published, and turns to "handled" or "failed again" by
  * itself, whatever page is open then. It never says more than the server has proved.
  */
-export const useFollowOutcome = (): ((dlqId: string, of: string) => void) => {
+export const useFollowOutcome = (): ((followed: Pick<Followed, "dlqId" | "of" | "operation">) => void) => {
   const client = useQueryClient()
   const navigate = useNavigate()
-  return (dlqId, of) => {
+  return ({ dlqId, of, operation }) => {
     const earlier = latest.get(of)
     if (earlier !== undefined) notifications.hide(earlier)
     const note = notifications.show({
       loading: true,
       autoClose: false,
       title: of,
-      message: "Published, waiting for a worker. This note tells what becomes of it."
+      message: (
+        <>
+          Published, waiting for a worker. This note tells what becomes of it.{" "}
+          <AuditLink of={{ type: "tasks", id: operation }} />
+        </>
+      )
     })
     latest.set(of, note)
-    void follow({ client, navigate, note, dlqId, of })
+    void follow({ client, navigate, note, dlqId, of, operation })
   }
 }
 
@@ -43,7 +49,10 @@ interface Followed {
   readonly navigate: Navigate
   readonly note: string
   readonly dlqId: string
+  /** What was replayed, as the title of the note. */
   readonly of: string
+  /** The address that was called, by which the audit log names the operation. */
+  readonly operation: string
 }
 
 const follow = async ({ client, dlqId, navigate, note, of }: Followed): Promise<void> => {

@@ -30,11 +30,12 @@ export const EditDialog = ({ after, before, fit, letter, onClose, part }: Props)
   const hasMistakes = (edit.error?.fields.length ?? 0) > 0
   /** The page of the old letter may be read again and close the dialog before the answer is here. */
   const replay = async () => {
-    const sent = edit.mutateAsync({ path: taskPath`/dlq/messages/${dlq_id}/edits`, body: { [part]: after } })
+    const path = taskPath`/dlq/messages/${dlq_id}/edits`
+    const sent = edit.mutateAsync({ path, body: { [part]: after } })
     const edited = await sent.catch(() => undefined)
     if (edited === undefined) return
     onClose()
-    if (edited.problem === null) follow(edited.dlq_id, `Edited ${task_id ?? dlq_id}`)
+    if (edited.problem === null) follow({ dlqId: edited.dlq_id, of: `Edited ${task_id ?? dlq_id}`, operation: path })
     else
       notifications.show({
         color: "red",

@@ -1,10 +1,10 @@
 import { Button } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useTasksWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { ReplayJob, ReplayJobDetail } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { ReasonDialog } from "../../../shared/dialogs/ReasonDialog.tsx"
 import { countedText } from "../../../shared/words/format.ts"
@@ -14,24 +14,28 @@ export const ReplayActions = ({ job }: { readonly job: ReplayJobDetail }) => {
   const mayOperate = useAllowed("tasks:operate")
   const [asked, setAsked] = useState<"pause" | "resume" | "cancel">()
   const write = useTasksWrite<ReplayJob>()
+  const tell = useTell()
   const { plan, remaining, replay_id, state } = job
   if (!mayOperate || state === "finished" || state === "cancelled") return null
   const close = () => {
     setAsked(undefined)
     write.reset()
   }
-  const act = (action: "pause" | "resume" | "cancel", body?: unknown) =>
+  const act = (action: "pause" | "resume" | "cancel", body?: unknown) => {
+    const path = `${taskPath`/dlq/replays/${replay_id}`}/${action}`
     write.mutate(
-      { path: `${taskPath`/dlq/replays/${replay_id}`}/${action}`, body },
+      { path, body },
       {
         onSuccess: (changed) => {
           close()
-          notifications.show({
-            message: `The replay is ${changed.state}. Left: ${countedText(changed.remaining, "letter")}.`
+          tell({
+            done: `The replay is ${changed.state}. Left: ${countedText(changed.remaining, "letter")}.`,
+            audit: { type: "tasks", id: path }
           })
         }
       }
     )
+  }
   const dialog = { isBusy: write.isPending, error: write.error, onClose: close }
   return (
     <>

@@ -10,6 +10,9 @@ const choices = [
   { value: String(30 * 24 * hour), label: "30 days" }
 ]
 
+/** Nobody can give back the old secret, so a rotation at once is confirmed by typing a name. */
+export const atOnceSentence = "Whoever has the old secret is refused until the new one is put in place."
+
 export const usualGrace = 24 * hour
 
 interface Props {

@@ -2,10 +2,12 @@ import { Button, Checkbox, Group, Modal, Stack } from "@mantine/core"
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { call } from "../../../api/control.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
+import { isTyped, TypedName } from "../../../shared/dialogs/TypedName.tsx"
 import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
-import { countText } from "../../../shared/words/format.ts"
+import { countedText, countText } from "../../../shared/words/format.ts"
 import { saveText } from "../../../shared/words/saveText.ts"
-import { GraceSelect, usualGrace } from "../actions/GraceSelect.tsx"
+import { atOnceSentence, GraceSelect, usualGrace } from "../actions/GraceSelect.tsx"
 import { type Key, staleAfterKeys } from "../words/key.ts"
 import { KeyList } from "./BulkDialog.tsx"
 import { BulkProgress } from "./BulkProgress.tsx"
@@ -35,13 +37,16 @@ const rotate = async (key: Key, graceSeconds: number): Promise<RotatedKey> => {
 /** Gives many keys new secrets. They are told once, in one file. */
 export const BulkRotate = ({ keys, onClose, onDone }: Props) => {
   const [grace, setGrace] = useState(usualGrace)
+  const [typed, setTyped] = useState("")
   const [results, setResults] = useState<ReadonlyArray<BulkResult<RotatedKey>>>()
   const [isEnded, setEnded] = useState(false)
   const [isStored, setStored] = useState(false)
   const [stopper] = useState(() => new AbortController())
   const client = useQueryClient()
+  const tell = useTell()
   const byId = new Map(keys.map((key) => [key.id, key]))
   const usable = keys.filter(({ state }) => state !== "revoked")
+  const what = countedText(usable.length, "key")
 
   const run = async () => {
     setResults([])
@@ -61,6 +66,12 @@ export const BulkRotate = ({ keys, onClose, onDone }: Props) => {
   }
   const rotated = (results ?? []).flatMap(({ done }) => done ?? [])
   useUnstoredSecret(results !== undefined && !(isEnded && (rotated.length === 0 || isStored)))
+  const end = () => {
+    onDone()
+    // each key has an event of its own
+    if (rotated.length > 0)
+      tell({ done: `${countedText(rotated.length, "key has", "keys have")} a new secret.`, audit: { type: "key" } })
+  }
   const store = () => {
     saveText(`keys-${new Date().toISOString().slice(0, 10)}.csv`, "text/csv", secretsFile(rotated))
   }
@@ -70,7 +81,7 @@ export const BulkRotate = ({ keys, onClose, onDone }: Props) => {
       opened
       onClose={results === undefined ? onClose : () => {}}
       withCloseButton={results === undefined}
-      title={`Rotate ${countText(usable.length)} ${usable.length === 1 ? "key" : "keys"}`}
+      title={`Rotate ${what}`}
       size="lg"
     >
       <Stack gap="sm">
@@ -80,6 +91,12 @@ export const BulkRotate = ({ keys, onClose, onDone }: Props) => {
             <KeyList keys={usable} />
             {usable.length < keys.length && <p>{countText(keys.length - usable.length)} revoked keys are left out.</p>}
             <GraceSelect value={grace} onChange={setGrace} />
+            {grace === 0 && (
+              <>
+                <p>{atOnceSentence}</p>
+                <TypedName name={what} typed={typed} onType={setTyped} />
+              </>
+            )}
           </>
         ) : (
           <BulkProgress total={usable.length} results={results} nameOf={(id) => byId.get(id)} />
@@ -103,12 +120,16 @@ export const BulkRotate = ({ keys, onClose, onDone }: Props) => {
               <Button variant="default" onClick={onClose}>
                 Cancel
               </Button>
-              <Button disabled={usable.length === 0} onClick={() => void run()}>
+              <Button
+                disabled={usable.length === 0 || (grace === 0 && !isTyped({ name: what, typed }))}
+                {...(grace === 0 && { color: "red" })}
+                onClick={() => void run()}
+              >
                 Rotate {countText(usable.length)}
               </Button>
             </>
           ) : isEnded ? (
-            <Button disabled={rotated.length > 0 && !isStored} onClick={onDone}>
+            <Button disabled={rotated.length > 0 && !isStored} onClick={end}>
               Done
             </Button>
           ) : (

@@ -1,6 +1,7 @@
 import { Button, Checkbox, Stack } from "@mantine/core"
 import { useState } from "react"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { useFirstModel } from "../../../shared/keys/firstModel.ts"
 import { UnpricedNote } from "../../../shared/keys/UnpricedNote.tsx"
@@ -19,6 +20,11 @@ interface Props {
 export const MadeKey = ({ made, onStored }: Props) => {
   const [isStored, setStored] = useState(false)
   useUnstoredSecret(!isStored)
+  const tell = useTell()
+  const end = () => {
+    onStored()
+    tell({ done: `${keyName(made.key)} is made.`, audit: { type: "key", id: made.key.id } })
+  }
   const model = useFirstModel(made.key.policy.allowed_models)
   return (
     <>
@@ -37,7 +43,7 @@ export const MadeKey = ({ made, onStored }: Props) => {
               autoFocus
             />
             <div>
-              <Button disabled={!isStored} onClick={onStored}>
+              <Button disabled={!isStored} onClick={end}>
                 Done: go to the key
               </Button>
             </div>

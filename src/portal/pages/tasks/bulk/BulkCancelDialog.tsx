@@ -2,6 +2,7 @@ import { useNavigate } from "@tanstack/react-router"
 import { type ReactNode, useState } from "react"
 import { useTasksWrite } from "../../../api/queries.ts"
 import type { CancellationJob } from "../../../api/TaskTypes.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ReasonDialog } from "../../../shared/dialogs/ReasonDialog.tsx"
 import { randomKey } from "../../../shared/tasks/randomKey.ts"
 import { cancellationsPath } from "../cancellations/cancellation.ts"
@@ -22,12 +23,14 @@ export const BulkCancelDialog = ({ children, onClose, selection, what }: Props) 
   const [idempotencyKey] = useState(randomKey)
   const begin = useTasksWrite<CancellationJob>()
   const navigate = useNavigate()
+  const tell = useTell()
   return (
     <ReasonDialog
       title={`Cancel ${what}`}
       action={`Cancel ${what}`}
       dismiss="Keep them"
       isDestructive
+      {...("query" in selection && { name: what })}
       placeholder="a wrong campaign"
       isBusy={begin.isPending}
       error={begin.error}
@@ -40,7 +43,10 @@ export const BulkCancelDialog = ({ children, onClose, selection, what }: Props) 
             headers: { "idempotency-key": idempotencyKey }
           },
           {
-            onSuccess: ({ cancellation_id: id }) => void navigate({ to: "/tasks/cancellations/$id", params: { id } })
+            onSuccess: ({ cancellation_id: id }) => {
+              void navigate({ to: "/tasks/cancellations/$id", params: { id } })
+              tell({ done: "The cancellation has begun.", audit: { type: "tasks", id: cancellationsPath } })
+            }
           }
         )
       }

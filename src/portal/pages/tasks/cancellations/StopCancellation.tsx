@@ -4,6 +4,7 @@ import { useTasksWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { CancellationJob } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 
 /**
@@ -13,6 +14,8 @@ import { countedText } from "../../../shared/words/format.ts"
 export const StopCancellation = ({ job }: { readonly job: CancellationJob }) => {
   const mayOperate = useAllowed("tasks:operate")
   const stop = useTasksWrite<CancellationJob>()
+  const tell = useTell()
+  const path = taskPath`/tasks/cancellations/${job.cancellation_id}/stop`
   if (!mayOperate || job.state !== "running") return null
   return (
     <Button
@@ -20,11 +23,12 @@ export const StopCancellation = ({ job }: { readonly job: CancellationJob }) => 
       loading={stop.isPending}
       onClick={() =>
         stop.mutate(
-          { path: taskPath`/tasks/cancellations/${job.cancellation_id}/stop` },
+          { path },
           {
             onSuccess: ({ remaining }) =>
-              notifications.show({
-                message: `The cancellation is stopped. Not asked for: ${countedText(remaining, "task")}.`
+              tell({
+                done: `The cancellation is stopped. Not asked for: ${countedText(remaining, "task")}.`,
+                audit: { type: "tasks", id: path }
               }),
             onError: ({ message, status }) =>
               notifications.show({

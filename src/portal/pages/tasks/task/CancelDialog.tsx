@@ -2,6 +2,7 @@ import { Button, Modal, Stack } from "@mantine/core"
 import { useTasksApi, useTasksWrite } from "../../../api/queries.ts"
 import type { Cancellation, CancelRequest } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { AuditLink } from "../../../shared/change/useTell.tsx"
 import { ReasonDialog } from "../../../shared/dialogs/ReasonDialog.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
@@ -30,12 +31,10 @@ const sentences: Readonly<Record<CancelRequest["state"], string>> = {
 export const CancelDialog = ({ onClose, taskId }: Props) => {
   const cancel = useTasksWrite<Cancellation>()
   const withdraw = useTasksWrite<unknown>()
+  const path = taskPath`/tasks/${taskId}/cancel`
+  const withdrawPath = `${path}/withdraw`
   const isAsked = cancel.data !== undefined
-  const request = useTasksApi<CancelRequest>(
-    taskPath`/tasks/${taskId}/cancel`,
-    {},
-    { enabled: isAsked && !withdraw.isSuccess, refreshMs: 1_000 }
-  )
+  const request = useTasksApi<CancelRequest>(path, {}, { enabled: isAsked && !withdraw.isSuccess, refreshMs: 1_000 })
   if (!isAsked)
     return (
       <ReasonDialog
@@ -47,7 +46,7 @@ export const CancelDialog = ({ onClose, taskId }: Props) => {
         isBusy={cancel.isPending}
         error={cancel.error}
         onClose={onClose}
-        onConfirm={(body) => cancel.mutate({ path: taskPath`/tasks/${taskId}/cancel`, body })}
+        onConfirm={(body) => cancel.mutate({ path, body })}
       >
         <p>
           The worker that has <ForeignText>{taskId}</ForeignText> interrupts its handler. If it waits, it is not begun.
@@ -65,12 +64,13 @@ export const CancelDialog = ({ onClose, taskId }: Props) => {
             <StatusWord meaning={meanings[state]}>{state}</StatusWord> {sentences[state]}
           </p>
         )}
+        <AuditLink of={{ type: "tasks", id: withdraw.isSuccess ? withdrawPath : path }} />
         {withdraw.error !== null && <ErrorNote error={withdraw.error} />}
         {state === "requested" && !withdraw.isSuccess && (
           <Button
             variant="default"
             loading={withdraw.isPending}
-            onClick={() => withdraw.mutate({ path: taskPath`/tasks/${taskId}/cancel/withdraw` })}
+            onClick={() => withdraw.mutate({ path: withdrawPath })}
           >
             Undo: take the request back
           </Button>
