@@ -62,6 +62,32 @@ const objects = Effect.gen(function* () {
 })
 
 suite("Two people change the same thing", (it) => {
+  it.effect("the price of a model is not replaced unseen", () =>
+    Effect.gen(function* () {
+      const path = `${admin}/model-prices/priced-by-two`
+      const put = (input_usd_per_million: number, expected: object) => ({
+        body: { input_usd_per_million, output_usd_per_million: 9, ...expected }
+      })
+      // of two who saw none, one sets it
+      const both = yield* Effect.all(
+        [1, 2].map((price) => call("PUT", path, put(price, { expected_updated_at: null }))),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(both.map(({ status }) => status).sort(), [200, 409])
+      const first = yield* ok("GET", path)
+      yield* Effect.sleep("5 millis")
+      const expected_updated_at = at(first, "updated_at")
+      yield* ok("PUT", path, put(3, { expected_updated_at }))
+      const late = yield* call("PUT", path, put(4, { expected_updated_at }))
+      assert.deepInclude(refusalOf(late), { status: 409, code: "changed_since_read", param: "expected_updated_at" })
+      assert.strictEqual(at(yield* ok("GET", path), "input_usd_per_million"), 3)
+      yield* ok("PUT", path, put(5, {}))
+      yield* ok("DELETE", path)
+      const gone = yield* call("PUT", path, put(6, { expected_updated_at }))
+      assert.deepInclude(refusalOf(gone), { status: 409, code: "changed_since_read" })
+    })
+  )
+
   it.effect("the second one is refused, sees the version in force, and can apply the change to it", () =>
     Effect.gen(function* () {
       for (const { first, path, read, second } of yield* objects) {

@@ -1,9 +1,10 @@
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, type DateTime, Effect, Layer, Schema } from "effect"
 import * as Price from "../../policy/Price.ts"
 import { Database } from "../../services/Database.ts"
 import {
   ModelPrice,
   type ModelPriceInput,
+  type ModelPricePut,
   type PriceBook as PriceBookComparison,
   PricedModel,
   type PriceImport
@@ -11,6 +12,7 @@ import {
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
+import { requireUnchanged } from "../store/Precondition.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as PriceBook from "./PriceBook.ts"
 
@@ -24,8 +26,8 @@ export class ModelPrices extends Context.Service<
     readonly get: (model: string) => Effect.Effect<ModelPrice, Refused<"not_found"> | StoreFailure>
     readonly put: (
       model: string,
-      price: ModelPriceInput
-    ) => Effect.Effect<ModelPrice, Refused<"invalid_configuration"> | StoreFailure, Actor>
+      price: ModelPricePut
+    ) => Effect.Effect<ModelPrice, Refused<"invalid_configuration" | "changed_since_read"> | StoreFailure, Actor>
     readonly remove: (model: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
     /** Returns what an import of the price book would change. */
     readonly book: Effect.Effect<PriceBookComparison, StoreFailure>
@@ -56,10 +58,15 @@ const make = Effect.gen(function* () {
     all.map(toModelPrice)
   )
 
-  const put = Effect.fn("ModelPrices.put")((model: string, price: ModelPriceInput) =>
+  const put = <Refusal = never>(
+    model: string,
+    price: ModelPriceInput,
+    check: (before: Versioned) => Effect.Effect<void, Refusal> = () => Effect.void
+  ) =>
     audit.mutate(function* ({ write }) {
       if (!isPriced(model)) return yield* misplacedStar
       const before = yield* lock(model)
+      if (before === null || !isUnreadable(before)) yield* check(before ?? { updated_at: null })
       const row = yield* priceRows.only(write`
         INSERT INTO model_prices ${sql.insert({ model, ...columnsOf(price) })}
         ON CONFLICT (model) DO UPDATE SET
@@ -78,7 +85,9 @@ const make = Effect.gen(function* () {
         changes: [{ _tag: "Configuration" }]
       }
     })
-  )
+
+  const putExpected = ({ expected_updated_at, ...price }: ModelPricePut, model: string) =>
+    put(model, price, (before) => requireUnchanged(expected_updated_at, before))
 
   const importBook = Effect.fn("ModelPrices.importBook")(function* ({ base_hash, models }: PriceImport) {
     const unknown = models?.find((model) => !PriceBook.isInBook(model))
@@ -107,7 +116,12 @@ const make = Effect.gen(function* () {
       return row === undefined ? yield* priceNotFound : toModelPrice(row)
     }, toStoreFailures),
 
-    put,
+    put: Effect.fn("ModelPrices.put")(function* (model, price) {
+      if (price.expected_updated_at !== null) return yield* putExpected(price, model)
+      // A price that is not stored has no row to lock, so two requests could both find none.
+      const lockAll = sql`LOCK TABLE model_prices IN EXCLUSIVE MODE`
+      return yield* transaction(Effect.andThen(lockAll, putExpected(price, model)))
+    }, toStoreFailures),
 
     remove: Effect.fn("ModelPrices.remove")((model) =>
       audit.mutate(function* ({ write }) {
@@ -125,6 +139,10 @@ const make = Effect.gen(function* () {
     )
   })
 })
+
+interface Versioned {
+  readonly updated_at: DateTime.Utc | null
+}
 
 const Row = Schema.Struct({
   model: Schema.String,

@@ -20,6 +20,9 @@ interface Shared {
 const memberOf = (json: unknown, name: string): unknown =>
   typeof json === "object" && json !== null ? Object.entries(json).find(([key]) => key === name)?.[1] : undefined
 
+/** A field by its name in the API, which stands after the words for it. */
+const labelled = (page: Page, field: string) => page.getByLabel(new RegExp(`(^| )${field}$`))
+
 /** Two people change it at once in the portal: the second one sees both versions, and applies the own one. */
 const changeAtOnce = async (portal: Portal, address: string, shared: Shared) => {
   const { fails, field, form, mine, path, secret, theirs } = shared
@@ -28,7 +31,7 @@ const changeAtOnce = async (portal: Portal, address: string, shared: Shared) => 
   if (fails !== undefined) problems.expect(fails)
   await form(page)
   // some have the word of people before the name of the API
-  await page.getByLabel(new RegExp(`(^| )${field}$`)).fill(mine)
+  await labelled(page, field).fill(mine)
   if (secret !== undefined) await page.getByLabel(secret, { exact: true }).fill("my-secret")
   await portal.gateway.operate("PATCH", path, { [field]: theirs })
   await page.getByRole("button", { name: "Show the difference" }).click()
@@ -115,10 +118,10 @@ describePortal("What two people change at once", (portal) => {
       problems.expect(/^502 GET .*studio\/services/)
       const value = async () => {
         await edit(button)(page)
-        return page.getByLabel(field, { exact: true }).inputValue()
+        return labelled(page, field).inputValue()
       }
       const before = await value()
-      await page.getByLabel(field, { exact: true }).fill(mine)
+      await labelled(page, field).fill(mine)
       await page.getByRole("button", { name: "Show the difference" }).click()
       await page
         .getByRole("dialog", { name: /^Change / })
@@ -141,7 +144,7 @@ describePortal("What two people change at once", (portal) => {
     const { page, problems } = await portal.open("/upstreams")
     problems.expect(/^409 PATCH /)
     await edit("Edit changed twice")(page)
-    await page.getByLabel("base_url", { exact: true }).fill("https://mine.example")
+    await labelled(page, "base_url").fill("https://mine.example")
     await page.getByRole("button", { name: "Show the difference" }).click()
     await page
       .getByRole("dialog", { name: "Change changed twice" })
@@ -153,6 +156,35 @@ describePortal("What two people change at once", (portal) => {
     await undo.click()
     await page.getByText(/^Somebody changed this at /).waitFor()
     assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "base_url"), "https://theirs.example")
+  })
+
+  it("is the price of a model, which is new or known", async () => {
+    const { page, problems } = await portal.open("/models?do=price")
+    problems.expect(/^409 PUT /)
+    const path = "/model-prices/shared-model"
+    await labelled(page, "model").fill("shared-model")
+    const mine = async (input: string, title: string, action: string) => {
+      await labelled(page, "input_usd_per_million").fill(input)
+      await labelled(page, "output_usd_per_million").fill("9")
+      const { updated_at } = Object(
+        await portal.gateway.operate("PUT", path, { input_usd_per_million: 2, output_usd_per_million: 4 })
+      )
+      assert.isString(updated_at)
+      await page.getByRole("button", { name: "Show the difference" }).click()
+      const dialog = page.getByRole("dialog", { name: title })
+      await dialog.getByRole("button", { name: action, exact: true }).click()
+      await dialog.getByRole("heading", { name: "What they changed" }).waitFor()
+      assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "input_usd_per_million"), 2)
+      await dialog.getByRole("button", { name: "Apply mine to the new version" }).click()
+      await page.getByText("The price of shared-model is set.").first().waitFor()
+      assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "input_usd_per_million"), Number(input))
+    }
+    await mine("1", "Set the price of shared-model", "Set")
+    await page.getByRole("button", { name: "Undo", exact: true }).click()
+    await page.getByText("It is as it was.").waitFor()
+    assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "output_usd_per_million"), 4)
+    await page.goto(`${portal.gateway.control}/admin-ui/models?do=price&model=shared-model`)
+    await mine("3", "Change the price of shared-model", "Change")
   })
 
   it("is read again if that failed", async () => {

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { isModelPattern } from "../../../policy/ModelPattern.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { Timestamp } from "../schema/Fields.ts"
+import { expectedUpdateOrNull, Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 /** US dollars per million tokens. Prices are stored in whole nano-dollars. */
@@ -17,6 +17,9 @@ export const ModelPriceInput = Schema.Struct({
   cache_write_usd_per_million: Schema.optionalKey(Schema.NullOr(Dollars))
 })
 export type ModelPriceInput = typeof ModelPriceInput.Type
+
+export const ModelPricePut = ModelPriceInput.pipe(Schema.fieldsAssign(expectedUpdateOrNull))
+export type ModelPricePut = typeof ModelPricePut.Type
 
 export const ModelPrice = Schema.Struct({
   model: Schema.String,
@@ -106,9 +109,9 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
     ),
     HttpApiEndpoint.put("put", "/:model", {
       params,
-      payload: ModelPriceInput,
+      payload: ModelPricePut,
       success: ModelPrice,
-      error: refusals("invalid_configuration")
+      error: refusals("invalid_configuration", "changed_since_read")
     })
       .annotateMerge(operation("Set the price of a model", "settings:update"))
       .annotate(

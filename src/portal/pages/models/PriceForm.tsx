@@ -5,8 +5,10 @@ import { useApi } from "../../api/queries.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
-import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { type ModelPrice, type PriceInput, type Prices, pairText, priceFields, pricesOf } from "./prices.ts"
+
+const list = "/admin-ui/admin/model-prices"
+const path = `${list}/:model` as const
 
 interface Props {
   /** Without one, the form asks for it. */
@@ -16,7 +18,7 @@ interface Props {
 
 /** Loads what is stored, so that the form shows the difference from it. */
 export const PriceForm = ({ model, onClose }: Props) => {
-  const stored = useApi("/admin-ui/admin/model-prices", {})
+  const stored = useApi(list, {})
   const book = useApi("/admin-ui/admin/model-prices/book", {})
   if (stored.data === undefined) {
     return (
@@ -38,12 +40,20 @@ export const PriceForm = ({ model, onClose }: Props) => {
   return <Form model={model} stored={stored.data} book={book.data?.prices ?? []} onClose={onClose} />
 }
 
+/** The prices of a model, and when they were set: never, where none are stored. */
+interface Version extends Prices {
+  readonly updated_at: string | null
+}
+
 const empty: Prices = {
   input_usd_per_million: null,
   output_usd_per_million: null,
   cached_input_usd_per_million: null,
   cache_write_usd_per_million: null
 }
+
+const versionIn = (stored: ReadonlyArray<ModelPrice>, model: string | undefined): Version =>
+  stored.find((price) => price.model === model) ?? { ...empty, updated_at: null }
 
 const help = {
   input_usd_per_million: "Dollars for a million tokens of input.",
@@ -61,35 +71,36 @@ interface FormProps {
 
 const Form = ({ book, model, onClose, stored }: FormProps) => {
   const [name, setName] = useState(model ?? "")
-  const before = stored.find((price) => price.model === name)
-  const initial = stored.find((price) => price.model === model)
-  const [prices, setPrices] = useState<Prices>(initial === undefined ? empty : pricesOf(initial))
-  const { ask, dialog } = useConfirm()
+  // the page behind the form goes on to follow what others change
+  const [seen] = useState(stored)
+  const before = versionIn(seen, name)
+  const [prices, setPrices] = useState<Prices>(() => pricesOf(versionIn(seen, model)))
+  const { ask, dialog } = useConfirm<Version>()
   const suggested = book.find((price) => price.model === name)
   const { input_usd_per_million: input, output_usd_per_million: output } = prices
   const save = () => {
     if (input === null || output === null) return
+    const isNew = before.updated_at === null
     const body: PriceInput = { ...prices, input_usd_per_million: input, output_usd_per_million: output }
-    const put = (body: PriceInput) =>
-      call("PUT", "/admin-ui/admin/model-prices/:model", { params: { model: name }, body })
+    const put = (body: PriceInput, { updated_at }: Version) =>
+      call("PUT", path, { params: { model: name }, body: { ...body, expected_updated_at: updated_at } })
     ask({
-      title: before === undefined ? `Set the price of ${name}` : `Change the price of ${name}`,
-      action: before === undefined ? "Set" : "Change",
-      body: (
-        <>
-          <FieldDiff before={before === undefined ? {} : { ...pricesOf(before) }} after={{ ...prices }} />
-          <p>It applies from the next request on. What was charged before stays.</p>
-        </>
-      ),
-      run: () => put(body),
-      undo: () =>
-        before === undefined
-          ? call("DELETE", "/admin-ui/admin/model-prices/:model", { params: { model: name } })
-          : put({
-              ...pricesOf(before),
-              input_usd_per_million: before.input_usd_per_million,
-              output_usd_per_million: before.output_usd_per_million
-            }),
+      title: isNew ? `Set the price of ${name}` : `Change the price of ${name}`,
+      action: isNew ? "Set" : "Change",
+      guard: {
+        base: before,
+        reread: async () => versionIn(await call("GET", list, {}), name),
+        fieldsOf: (version) => ({ ...pricesOf(version) }),
+        changes: { ...prices }
+      },
+      body: <p>It applies from the next request on. What was charged before stays.</p>,
+      run: (version) => put(body, version),
+      undo: (version, after) => {
+        const { input_usd_per_million, output_usd_per_million } = version
+        return input_usd_per_million === null || output_usd_per_million === null
+          ? call("DELETE", path, { params: { model: name } })
+          : put({ ...pricesOf(version), input_usd_per_million, output_usd_per_million }, after)
+      },
       done: `The price of ${name} is set.`,
       audit: { type: "model_price", id: name },
       onDone: onClose

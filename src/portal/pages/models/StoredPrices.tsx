@@ -39,7 +39,8 @@ export const StoredPrices = () => {
             input_usd_per_million: price.input_usd_per_million,
             output_usd_per_million: price.output_usd_per_million,
             cached_input_usd_per_million: price.cached_input_usd_per_million,
-            cache_write_usd_per_million: price.cache_write_usd_per_million
+            cache_write_usd_per_million: price.cache_write_usd_per_million,
+            expected_updated_at: null
           }
         }),
       done: `The price of ${price.model} is deleted.`,
