@@ -6,11 +6,17 @@ import { Panel } from "../../shared/page/Panel.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { JsonView } from "../../shared/words/JsonView.tsx"
 
+export const configurationPath = "/admin-ui/admin/configuration"
+
+export const currentRequest = (text: (name: string) => string | undefined) => ({
+  query: text("keys") === "yes" ? {} : { omit: ["keys" as const] }
+})
+
 /** The document, one section at a time, and as a file. Keys are left out unless they are asked for, because there may be more of them than a document can have. */
 export const Current = () => {
   const { change, text } = useTextSearch()
   const isWithKeys = text("keys") === "yes"
-  const query = useApi("/admin-ui/admin/configuration", { query: isWithKeys ? {} : { omit: ["keys"] } })
+  const query = useApi(configurationPath, currentRequest(text))
   const document = query.data
   const sections = Object.entries(document ?? {}).filter(([name]) => name !== "format")
   const [name, value] = sections.find(([one]) => one === text("section")) ?? sections[0] ?? ["", undefined]

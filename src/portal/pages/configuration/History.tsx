@@ -21,13 +21,14 @@ interface Step {
   readonly first: Event
 }
 
-const path = "/admin-ui/admin/audit-events"
+export const historyPath = "/admin-ui/admin/audit-events"
+export const historyRequest = { query: { limit: 200 } }
 
 /** What was configured by whom. Changes of one request stand together, as an apply makes them. */
 export const History = () => {
   const { change, text } = useTextSearch()
   const mayRead = useAllowed("audit:read")
-  const list = useApiList(path, { query: { limit: 200 } }, { enabled: mayRead })
+  const list = useApiList(historyPath, historyRequest, { enabled: mayRead })
   if (!mayRead) {
     return (
       <p>

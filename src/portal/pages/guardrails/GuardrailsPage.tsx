@@ -35,7 +35,7 @@ const GuardrailsPage = () => {
         lead="They read requests and responses, and let them pass, change them, or stop them."
         actions={
           <>
-            <CopyAs address={path} />
+            <CopyAs address={path} sections={["guardrails"]} />
             {mayChange && <Button onClick={() => change({ do: "create" })}>Add a guardrail</Button>}
           </>
         }

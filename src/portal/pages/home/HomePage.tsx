@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core"
 import { useState } from "react"
+import { useRange } from "../../address/range.ts"
 import { addressOf } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
@@ -11,12 +12,13 @@ import styles from "./Home.module.css"
 import { HomeTiles } from "./HomeTiles.tsx"
 import { InUse } from "./InUse.tsx"
 import { NowChart } from "./NowChart.tsx"
-import { RequestCharts } from "./RequestCharts.tsx"
+import { RequestCharts, requestsPath, requestsRequest } from "./RequestCharts.tsx"
 import { SpendChart } from "./SpendChart.tsx"
 import { useQueues, useSpend } from "./useNumbers.ts"
 
 /** Is it well, what does it cost, what needs me? */
 const HomePage = () => {
+  const { range } = useRange()
   const spend = useSpend()
   const queues = useQueues()
   const [step, setStep] = useState<"unknown" | "begun" | "over">("unknown")
@@ -57,7 +59,7 @@ const HomePage = () => {
       <PageHeader
         title="Home"
         lead="Is it well, what does it cost, what needs you?"
-        actions={<CopyAs address={addressOf("/admin-ui/admin/usage/dashboard", {})} />}
+        actions={<CopyAs address={addressOf(requestsPath, requestsRequest(range))} />}
       />
       <div className={styles.stack}>
         <HomeTiles />

@@ -1,5 +1,5 @@
 import { useMemo } from "react"
-import { absoluteRange, useRange } from "../../address/range.ts"
+import { absoluteRange, type Range, useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -29,21 +29,25 @@ const tokensOf = (buckets: ReadonlyArray<Bucket>) => {
 
 const tokenText = (count: number): string => (count < 10_000 ? countText(count) : shortCountText(count))
 
+export const requestsPath = "/admin-ui/admin/usage/timeseries"
+
+export const requestsRequest = (range: Pick<Range, "from" | "to">) => ({
+  query: {
+    from: range.from.toISOString(),
+    to: range.to.toISOString(),
+    interval: intervalOf(range),
+    split: "code" as const,
+    split_limit: 100,
+    timeseries_limit: 3_000
+  }
+})
+
 /** Requests and tokens over the range. Both are from one answer. */
 export const RequestCharts = () => {
   const { range, setRange } = useRange()
   const interval = intervalOf(range)
   const bucketMs = bucketMsOf(interval)
-  const found = useApi("/admin-ui/admin/usage/timeseries", {
-    query: {
-      from: range.from.toISOString(),
-      to: range.to.toISOString(),
-      interval,
-      split: "code",
-      split_limit: 100,
-      timeseries_limit: 3_000
-    }
-  })
+  const found = useApi(requestsPath, requestsRequest(range))
   const requests = useMemo(() => filled(range, interval, found.data ?? [], classValues), [range, interval, found.data])
   const tokens = useMemo(() => filled(range, interval, found.data ?? [], tokensOf), [range, interval, found.data])
   const pick = (at: number) => setRange(absoluteRange(at, at + bucketMs))

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core"
 import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { addressOf } from "../../api/control.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
@@ -78,9 +79,8 @@ const AskedPage = () => {
   const mayAnswer = useAllowed("policies:update")
   const [granting, setGranting] = useState<Asked>()
   const [refusing, setRefusing] = useState<Asked>()
-  const list = useApiList(askedPath, {
-    query: { state: states.find((state) => state === text("state")), limit: 100 }
-  })
+  const request = { query: { state: states.find((state) => state === text("state")), limit: 100 } }
+  const list = useApiList(askedPath, request)
   const answers: Column<Asked> = {
     id: "answers",
     header: "Actions",
@@ -98,7 +98,7 @@ const AskedPage = () => {
       )
   }
   return (
-    <LimitsFrame>
+    <LimitsFrame address={addressOf(askedPath, request)}>
       <Panel query={list.query} height={300} flush>
         <DataTable
           name="asked"

@@ -82,11 +82,11 @@ const columns: ReadonlyArray<Column<LimitState>> = [
 /** All budgets, those that are nearest to their end first. */
 const BudgetsPage = () => {
   const { change, text } = useTextSearch()
-  const { limits, looked, query } = useLimitPages()
+  const { address, limits, looked, query } = useLimitPages()
   const budgets = useMemo(() => limits.filter(({ unit }) => unit === "usd"), [limits])
   const openLimit = budgets.find((budget) => ownerOf(budget).id === text("open"))
   return (
-    <LimitsFrame>
+    <LimitsFrame address={address}>
       <Panel query={query} height={360} flush>
         <DataTable
           name="budgets"

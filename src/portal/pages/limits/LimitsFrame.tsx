@@ -4,7 +4,6 @@ import { IconFilter } from "@tabler/icons-react"
 import { Link } from "@tanstack/react-router"
 import { type ReactNode, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
-import { addressOf } from "../../api/control.ts"
 import { useAllowed } from "../../api/session.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
@@ -12,7 +11,7 @@ import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { OwnerLimits } from "./key/OwnerLimits.tsx"
 import { RaiseLimit } from "./raise/RaiseLimit.tsx"
 import styles from "./state/Limits.module.css"
-import { keyOf, statePath } from "./state/limitStates.ts"
+import { keyOf } from "./state/limitStates.ts"
 
 const views = [
   { path: "/limits", label: "Now" },
@@ -20,8 +19,8 @@ const views = [
   { path: "/limits/requests", label: "Asked for" }
 ] as const
 
-/** What the pages of limits share: their titles, the drawer of a key, and the form that raises a limit. */
-export const LimitsFrame = ({ children }: { readonly children: ReactNode }) => {
+/** What the pages of limits share: the request of each as a command, their titles, the drawer of a key, and the form that raises a limit. */
+export const LimitsFrame = ({ address, children }: { readonly address: string; readonly children: ReactNode }) => {
   const { change } = useTextSearch()
   const mayRaise = useAllowed("policies:update")
   return (
@@ -31,7 +30,7 @@ export const LimitsFrame = ({ children }: { readonly children: ReactNode }) => {
         lead="How far limits and budgets are used now, and when they end."
         actions={
           <>
-            <CopyAs address={addressOf(statePath, { query: { scope: "all" } })} />
+            <CopyAs address={address} />
             {mayRaise && <Button onClick={() => change({ do: "raise" })}>Raise a limit</Button>}
           </>
         }

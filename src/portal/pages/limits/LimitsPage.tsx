@@ -9,9 +9,9 @@ import { useLimitPages } from "./useLimitPages.ts"
 
 /** Who is about to hit a limit. */
 const LimitsPage = () => {
-  const { limits, looked, query } = useLimitPages()
+  const { address, limits, looked, query } = useLimitPages()
   return (
-    <LimitsFrame>
+    <LimitsFrame address={address}>
       <div className={styles.stack}>
         <NextToEnd limits={limits} query={query} />
         <Panel

@@ -2,7 +2,7 @@ import { type InfiniteData, keepPreviousData, useInfiniteQuery } from "@tanstack
 import { useMemo } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
-import { type Page, page } from "../../api/control.ts"
+import { addressOf, type Page, page } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { type LimitPage, matching, statePath } from "./state/limitStates.ts"
 
@@ -44,7 +44,12 @@ export const useLimitPages = () => {
       ),
     [pages, search]
   )
-  return { limits, looked: lookedOf((pages ?? []).map(({ rows }) => rows)), query: found }
+  return {
+    limits,
+    looked: lookedOf((pages ?? []).map(({ rows }) => rows)),
+    query: found,
+    address: addressOf(statePath, { query })
+  }
 }
 
 export interface Looked {

@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
+import { addressOf } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
@@ -11,7 +12,7 @@ import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { countText, moneyText } from "../../shared/words/format.ts"
 import { ImportBook } from "./ImportBook.tsx"
 import { PriceForm } from "./PriceForm.tsx"
-import { SeenModels } from "./SeenModels.tsx"
+import { SeenModels, seenPath, seenRequest } from "./SeenModels.tsx"
 import { StoredPrices } from "./StoredPrices.tsx"
 
 const liveTopics = ["configuration"] as const
@@ -30,7 +31,12 @@ const ModelsPage = () => {
         lead="Where the upstream does not report a cost, tokens cost what is set here."
         actions={
           <>
-            <CopyAs address="/admin-ui/admin/models" />
+            <CopyAs
+              address={
+                text("tab") === "prices" ? "/admin-ui/admin/model-prices" : addressOf(seenPath, seenRequest(text))
+              }
+              sections={["model_prices"]}
+            />
             {mayChange && (
               <>
                 <Button variant="default" onClick={() => change({ do: "import" })}>

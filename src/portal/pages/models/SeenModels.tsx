@@ -15,13 +15,23 @@ import { pairText, type SeenModel } from "./prices.ts"
 const priceds = ["true", "false"] as const
 const sorts = ["requests", "cost", "tokens"] as const
 
+export const seenPath = "/admin-ui/admin/models"
+
+/** What the list reads, by the filters in the address. */
+export const seenRequest = (text: (name: string) => string | undefined) => ({
+  query: {
+    priced: priceds.find((one) => one === text("priced")),
+    sort_by: sorts.find((one) => one === text("sort_by")),
+    limit: 500,
+    p95: "true" as const
+  }
+})
+
 /** The models of recent requests. Those without a price show what they cost, and what they should have cost. */
 export const SeenModels = () => {
   const { change, text } = useTextSearch()
   const mayChange = useAllowed("settings:update")
-  const priced = priceds.find((one) => one === text("priced"))
-  const sort_by = sorts.find((one) => one === text("sort_by"))
-  const seen = useApi("/admin-ui/admin/models", { query: { priced, sort_by, limit: 500, p95: "true" } })
+  const seen = useApi(seenPath, seenRequest(text))
   const word = (text("q") ?? "").toLowerCase()
   const rows = (seen.data?.models ?? []).filter(({ model }) => model.toLowerCase().includes(word))
   return (
@@ -32,7 +42,7 @@ export const SeenModels = () => {
         columns={columnsOf(mayChange ? (model) => change({ do: "price", model }) : undefined)}
         rows={rows}
         rowId={({ model }) => model}
-        sorting={{ by: sort_by ?? "requests", onSort: (by) => change({ sort_by: by }) }}
+        sorting={{ by: seenRequest(text).query.sort_by ?? "requests", onSort: (by) => change({ sort_by: by }) }}
         toolbar={
           <>
             <FilterBar

@@ -39,11 +39,12 @@ interface Restored {
   readonly changes: LayerPatch
 }
 
+export const deletedPath = "/admin-ui/admin/audit-events"
+export const deletedRequest = { query: { action: "policies:delete-layer" as const, limit: mostShown } }
+
 /** Layers that were deleted, and can be made again as they were. */
 export const DeletedLayers = () => {
-  const events = useApi("/admin-ui/admin/audit-events", {
-    query: { action: "policies:delete-layer", limit: mostShown }
-  })
+  const events = useApi(deletedPath, deletedRequest)
   const [restoring, setRestoring] = useState<Restored>()
   const begin = async (deleted: DeletedLayer) => {
     try {

@@ -12,6 +12,21 @@ import styles from "./words/Policies.module.css"
 
 const mostProjects = 500
 
+export const effectivePath = "/admin-ui/admin/policy/effective"
+
+/** For whom the policy is read: `text` reads the address. */
+export const effectiveRequest = <Route extends string>(
+  text: (name: string) => string | undefined,
+  route: Route | undefined
+) => ({
+  query: {
+    key_id: text("key_id"),
+    ...(text("key_id") === undefined && { project_id: text("project_id"), team_id: text("team_id") }),
+    ...(route !== undefined && { route }),
+    model: text("model")
+  }
+})
+
 /** The policy that holds for requests of a key, a project or a team; to a route, or for a model. */
 export const EffectiveFor = () => {
   const { change, text } = useTextSearch()
@@ -21,14 +36,7 @@ export const EffectiveFor = () => {
   const models = useApi("/admin-ui/admin/usage/filter-values", { query: { field: "model" } }, { enabled: maySee })
   const key = text("key_id")
   const route = described.data?.routes.find((one) => one === text("route"))
-  const effective = useApi("/admin-ui/admin/policy/effective", {
-    query: {
-      key_id: key,
-      ...(key === undefined && { project_id: text("project_id"), team_id: text("team_id") }),
-      ...(route !== undefined && { route }),
-      model: text("model")
-    }
-  })
+  const effective = useApi(effectivePath, effectiveRequest(text, route))
   const data = effective.data
   const team = useTyped(text("team_id") ?? "", (team_id) => change({ team_id }))
   const model = useTyped(text("model") ?? "", (name) => change({ model: name }))

@@ -19,12 +19,15 @@ const liveTopics = ["configuration"] as const
 const pageSize = 100
 const empty: ReadonlyArray<PolicyField> = []
 
+/** What the matrix reads of the layers. */
+export const layersRequest = <Kind extends string>(kind: Kind | undefined) => ({ query: { kind, limit: pageSize } })
+
 /** Layers and fields: a row for each layer, and a column for each field that some layer restricts. */
 export const LayerMatrix = () => {
   const { change, text } = useTextSearch()
   const described = usePolicyFields()
   const kind = described.data?.layer_kinds.find((one) => one === text("kind"))
-  const list = useApiList(layersPath, { query: { kind, limit: pageSize } })
+  const list = useApiList(layersPath, layersRequest(kind))
   useLiveRefresh(liveTopics, [layersPath])
   const fields = described.data?.fields ?? empty
   return (

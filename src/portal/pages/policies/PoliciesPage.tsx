@@ -1,16 +1,17 @@
 import { Button, Modal } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import { useTextSearch } from "../../address/search.ts"
+import { withQuery } from "../../api/http.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
-import { DeletedLayers } from "./DeletedLayers.tsx"
-import { EffectiveFor } from "./EffectiveFor.tsx"
+import { DeletedLayers, deletedPath, deletedRequest } from "./DeletedLayers.tsx"
+import { EffectiveFor, effectivePath, effectiveRequest } from "./EffectiveFor.tsx"
 import { LayerEditor } from "./editor/LayerEditor.tsx"
-import { LayerMatrix } from "./LayerMatrix.tsx"
+import { LayerMatrix, layersRequest } from "./LayerMatrix.tsx"
 import { type LayerKind, layersPath } from "./words/layer.ts"
 
 /** What holds for many keys at once: the layers above their own policies. */
@@ -24,7 +25,7 @@ const PoliciesPage = () => {
         lead="Layers restrict all keys, the keys of a project or team, or requests to a route or for a model. The strictest value holds."
         actions={
           <>
-            <CopyAs address={layersPath} />
+            <Command />
             <Button component={Link} to="/policies/simulate" variant="default">
               Try one out
             </Button>
@@ -42,6 +43,19 @@ const PoliciesPage = () => {
       <Editor />
     </>
   )
+}
+
+/** What the open tab reads, as a command. */
+const Command = () => {
+  const { text } = useTextSearch()
+  const { kind, route } = { kind: text("kind"), route: text("route") }
+  const address =
+    text("tab") === "effective"
+      ? withQuery(effectivePath, effectiveRequest(text, route).query)
+      : text("tab") === "deleted"
+        ? withQuery(deletedPath, deletedRequest.query)
+        : withQuery(layersPath, layersRequest(kind).query)
+  return <CopyAs address={address} sections={["policy_layers"]} />
 }
 
 /** The editor that the address asks for: `do=create`, or `do=edit` with the kind and the scope. */

@@ -27,7 +27,11 @@ const RoutesPage = () => {
         lead="The paths that the gateway serves: which are open, in which mode, with which limits."
         actions={
           <>
-            <CopyAs address={`/admin-ui/admin/${families.a.group}`} />
+            <CopyAs
+              address={`/admin-ui/admin/${families.a.group}`}
+              and={[`/admin-ui/admin/${families.b.group}`, "/admin-ui/admin/services"]}
+              sections={["routes"]}
+            />
             {mayChange && (
               <Button variant="default" onClick={() => change({ do: "all" })}>
                 Change all routes

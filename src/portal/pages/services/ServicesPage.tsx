@@ -42,7 +42,7 @@ const ServicesPage = () => {
         lead="Backends of your own that keys call through the gateway, with its limits, guardrails and records."
         actions={
           <>
-            <CopyAs address={list} />
+            <CopyAs address={list} sections={["services"]} />
             {mayChange && (
               <>
                 <Button variant="default" component={Link} to="/studio">

@@ -10,7 +10,7 @@ const SettingsPage = () => (
     <PageHeader
       title="Settings"
       lead="How callers of the gateway prove who they are, and where services come from."
-      actions={<CopyAs address="/admin-ui/admin/auth/front-door" />}
+      actions={<CopyAs address="/admin-ui/admin/auth/front-door" sections={["front_door", "studio_connection"]} />}
     />
     <Stack gap="sm">
       <FrontDoor />

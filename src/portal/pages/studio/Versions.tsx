@@ -14,6 +14,7 @@ import { When } from "../../shared/words/When.tsx"
 import { RegistryDifference } from "./RegistryDifference.tsx"
 
 type Version = ResponseOf<"GET", "/admin-ui/admin/services/import/versions">[number]
+export const versionsPath = "/admin-ui/admin/services/import/versions"
 const atOnce = 50
 
 /** The lists that were active, newest first. Each can be restored, except credentials. */
@@ -21,7 +22,7 @@ export const Versions = () => {
   const mayChange = useAllowed("services:update")
   const [before, setBefore] = useState<number>()
   const versions = useApi(
-    "/admin-ui/admin/services/import/versions",
+    versionsPath,
     {
       query: { limit: atOnce, before }
     },

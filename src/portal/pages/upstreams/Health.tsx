@@ -1,6 +1,6 @@
 import { Button, Stack } from "@mantine/core"
 import { useEffect, useEffectEvent } from "react"
-import { useRange } from "../../address/range.ts"
+import { type Range, useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
@@ -29,15 +29,19 @@ const meanings: Readonly<Record<HealthState["status"], Meaning>> = {
   unknown: "idle"
 }
 
+export const observedPath = "/admin-ui/admin/provider-health"
+
+export const observedRequest = ({ from, to }: Pick<Range, "from" | "to">) => ({
+  query: { from: from.toISOString(), to: to.toISOString() }
+})
+
 /** What checks found, what requests saw, and what changed when. It informs people; requests go on whatever it says. */
 export const Health = () => {
   const { change, text } = useTextSearch()
   const { range } = useRange()
   const mayChange = useAllowed("providers:update")
   const states = useApi("/admin-ui/admin/provider-health/state", {})
-  const observed = useApi("/admin-ui/admin/provider-health", {
-    query: { from: range.from.toISOString(), to: range.to.toISOString() }
-  })
+  const observed = useApi(observedPath, observedRequest(range))
   const { error, isBusy, submit } = useSubmit<unknown>()
   const isAsked = text("do") === "check"
   const check = useEffectEvent(() => {

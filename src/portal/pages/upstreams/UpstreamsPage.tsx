@@ -1,17 +1,20 @@
 import { Button, Stack } from "@mantine/core"
+import { type Range, useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
+import { addressOf } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useAllowed } from "../../api/session.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { CredentialOfKey } from "./CredentialOfKey.tsx"
-import { Health } from "./Health.tsx"
+import { Health, observedPath, observedRequest } from "./Health.tsx"
 import { Mappings } from "./Mappings.tsx"
 import { OpenUi } from "./OpenUi.tsx"
 import { Passthrough } from "./Passthrough.tsx"
 import { ProviderForm } from "./ProviderForm.tsx"
 import { Providers } from "./Providers.tsx"
+import { settingsPath } from "./passthroughSettings.ts"
 
 const liveTopics = ["configuration"] as const
 const paths = [
@@ -21,9 +24,27 @@ const paths = [
   "/admin-ui/admin/provider-health/state"
 ]
 
+/** What each tab reads, and the sections of the configuration that have it. */
+const shownOf = (tab: string | undefined, range: Pick<Range, "from" | "to">): Parameters<typeof CopyAs>[0] => {
+  switch (tab) {
+    case "health":
+      return {
+        address: addressOf(observedPath, observedRequest(range)),
+        and: ["/admin-ui/admin/provider-health/state"]
+      }
+    case "credentials":
+      return { address: "/admin-ui/admin/providers/upstream-credentials", sections: ["credential_mappings"] }
+    case "passthrough":
+      return { address: settingsPath, sections: ["upstream_passthrough"] }
+    default:
+      return { address: "/admin-ui/admin/providers", sections: ["providers"] }
+  }
+}
+
 /** Where requests go, with which credential, and how it is with them. */
 const UpstreamsPage = () => {
   const { change, text } = useTextSearch()
+  const { range } = useRange()
   const mayChange = useAllowed("providers:update")
   useLiveRefresh(liveTopics, paths)
   return (
@@ -33,7 +54,7 @@ const UpstreamsPage = () => {
         lead="Where requests go, with which credential, and how well that works."
         actions={
           <>
-            <CopyAs address="/admin-ui/admin/providers" />
+            <CopyAs {...shownOf(text("tab"), range)} />
             {mayChange && (
               <>
                 <OpenUi />

@@ -1,4 +1,4 @@
-import { useRange } from "../../address/range.ts"
+import { type Range, useRange } from "../../address/range.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { IdLink } from "../../shared/links/IdLink.tsx"
@@ -28,10 +28,15 @@ const columns: ReadonlyArray<Column<UnusedKey>> = [
   { id: "created", header: "Created", cell: ({ created_at }) => <When at={created_at} /> }
 ]
 
+export const unusedRequest = ({ from, to }: Pick<Range, "from" | "to">) => ({
+  path,
+  query: { from: from.toISOString(), to: to.toISOString(), limit: most }
+})
+
 /** Keys that nobody used in the range: they can be disabled, or asked about. */
 export const UnusedKeys = () => {
   const { range } = useRange()
-  const keys = useApi(path, { query: { from: range.from.toISOString(), to: range.to.toISOString(), limit: most } })
+  const keys = useApi(path, { query: unusedRequest(range).query })
   const rows = keys.data ?? []
   return (
     <Panel

@@ -9,12 +9,11 @@ import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import styles from "./breakdown/Breakdown.module.css"
 import { GroupDetail } from "./breakdown/GroupDetail.tsx"
 import { GroupTable } from "./breakdown/GroupTable.tsx"
-import { groupOf } from "./breakdown/groups.ts"
 import { UsageChart } from "./breakdown/UsageChart.tsx"
 import { UsageControls } from "./breakdown/UsageControls.tsx"
 import { UsageTiles } from "./breakdown/UsageTiles.tsx"
-import { useBreakdown } from "./breakdown/useBreakdown.ts"
-import { UnusedKeys } from "./UnusedKeys.tsx"
+import { breakdownRequest, useBreakdown } from "./breakdown/useBreakdown.ts"
+import { UnusedKeys, unusedRequest } from "./UnusedKeys.tsx"
 import { SavedViews } from "./views/SavedViews.tsx"
 
 const Breakdown = () => {
@@ -34,11 +33,11 @@ const Breakdown = () => {
 
 /** The table of the page as a command. */
 const Command = () => {
-  const { from, to } = useRange().range
+  const { range } = useRange()
   const { text } = useTextSearch()
-  const filters = useUsageFilter()
-  const query = { ...filters, from: from.toISOString(), to: to.toISOString() }
-  return <CopyAs address={withQuery(groupOf(text("group")).path, query)} />
+  const breakdown = breakdownRequest(range, text, useUsageFilter())
+  const { path, query } = text("tab") === "unused" ? unusedRequest(range) : breakdown
+  return <CopyAs address={withQuery(path, query)} />
 }
 
 /** What is used, by whom and for what, and how it changes. */

@@ -1,7 +1,10 @@
 import { Button, Menu } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { IconCode } from "@tabler/icons-react"
+import { call } from "../../api/control.ts"
 import type { BodyOf } from "../../api/Endpoints.ts"
+
+import { useAllowed } from "../../api/session.ts"
 
 /** Sections of a configuration document. */
 export type ConfigurationSections = Omit<BodyOf<"POST", "/admin-ui/admin/configuration/plan">, "format">
@@ -11,12 +14,49 @@ interface Props {
   readonly method?: string
   readonly address: string
   readonly body?: unknown
+  /** Other requests of the page, where one does not have all of it. */
+  readonly and?: ReadonlyArray<string>
   /** The same as an entry of the configuration document, where it has one. */
   readonly configuration?: ConfigurationSections | undefined
+  /** The sections of the configuration document that have what the page shows. They are read once they are copied. */
+  readonly sections?: ReadonlyArray<Section>
 }
+
+type Section = keyof ConfigurationSections
+
+/** All sections of a document: those that are not asked for are left out. */
+const allSections: Readonly<Record<Section, true>> = {
+  projects: true,
+  guardrails: true,
+  services: true,
+  service_links: true,
+  keys: true,
+  policy_layers: true,
+  providers: true,
+  credential_mappings: true,
+  model_prices: true,
+  routes: true,
+  upstream_passthrough: true,
+  studio_connection: true,
+  front_door: true
+}
+
+const isSection = (name: string): name is Section => Object.hasOwn(allSections, name)
+
+/** A document with these sections alone. */
+const documentOf = (sections: ReadonlyArray<Section>) =>
+  call("GET", "/admin-ui/admin/configuration", {
+    query: {
+      omit: Object.keys(allSections)
+        .filter(isSection)
+        .filter((name) => !sections.includes(name))
+    }
+  })
 
 /** The paths that a gateway key opens. */
 const ofHolders = "/admin-ui/v1/"
+
+const prettyOf = (document: object): string => JSON.stringify(document, null, 2)
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
@@ -28,7 +68,9 @@ export const curlOf = ({ address, body, method = "GET" }: Pick<Props, "method" |
   ].join(" \\\n  ")
 
 /** Everything that a page shows or does can be done without it. */
-export const CopyAs = ({ address, body, configuration, method = "GET" }: Props) => {
+export const CopyAs = ({ address, and = [], body, configuration, method = "GET", sections }: Props) => {
+  const mayExport = useAllowed("operators:manage")
+  const commands = [curlOf({ method, address, body }), ...and.map((other) => curlOf({ address: other }))]
   const copy = (text: string, what: string) =>
     void navigator.clipboard.writeText(text).then(
       () => notifications.show({ message: `${what} is copied.` }),
@@ -42,11 +84,23 @@ export const CopyAs = ({ address, body, configuration, method = "GET" }: Props) 
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item onClick={() => copy(curlOf({ method, address, body }), "The command")}>curl</Menu.Item>
-        {configuration !== undefined && (
-          <Menu.Item onClick={() => copy(JSON.stringify(configuration, null, 2), "The configuration")}>
+        <Menu.Item onClick={() => copy(commands.join("\n"), and.length === 0 ? "The command" : "The commands")}>
+          curl
+        </Menu.Item>
+        {sections !== undefined && mayExport && (
+          <Menu.Item
+            onClick={() =>
+              documentOf(sections).then(
+                (document) => copy(prettyOf(document), "The configuration"),
+                ({ message }: Error) => notifications.show({ message, color: "red" })
+              )
+            }
+          >
             configuration
           </Menu.Item>
+        )}
+        {configuration !== undefined && (
+          <Menu.Item onClick={() => copy(prettyOf(configuration), "The configuration")}>configuration</Menu.Item>
         )}
       </Menu.Dropdown>
     </Menu>

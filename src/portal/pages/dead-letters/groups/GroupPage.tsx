@@ -2,6 +2,7 @@ import { Button, Skeleton } from "@mantine/core"
 import { Link, useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
+import { withQuery } from "../../../api/http.ts"
 import { useLiveRefresh } from "../../../api/live.ts"
 import { useTasksApi, useTasksList } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
@@ -14,6 +15,7 @@ import { Panel } from "../../../shared/page/Panel.tsx"
 import { useSettled } from "../../../shared/page/useSettled.ts"
 import { DataTable } from "../../../shared/table/DataTable.tsx"
 import { ReplayPlanDialog } from "../../../shared/tasks/ReplayPlanDialog.tsx"
+import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 import { When } from "../../../shared/words/When.tsx"
 import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
@@ -44,16 +46,13 @@ const GroupPage = () => {
   const group = groups.data?.groups.find(
     (one) => one.queue_name === name.queue_name && one.reason === name.reason && one.exception_type === exception
   )
-  const list = useTasksList<LetterPage, DeadLetterSummary>(
-    "/dlq/messages",
-    {
-      ...name,
-      ...(exception === null ? { has_exception: "false" } : { exception_type: exception }),
-      state: "dead_lettered",
-      limit: 100
-    },
-    rowsOf
-  )
+  const query = {
+    ...name,
+    ...(exception === null ? { has_exception: "false" } : { exception_type: exception }),
+    state: "dead_lettered",
+    limit: 100
+  }
+  const list = useTasksList<LetterPage, DeadLetterSummary>("/dlq/messages", query, rowsOf)
   const { rows } = list
   const all = { ...name, exception_type: exception, state: "dead_lettered" as const }
   const number =
@@ -80,16 +79,19 @@ const GroupPage = () => {
           </>
         }
         actions={
-          mayOperate && (
-            <>
-              <Button variant="default" disabled={rows.length === 0} onClick={() => setAsked("archive")}>
-                Archive all
-              </Button>
-              <Button disabled={rows.length === 0} onClick={() => setAsked("replay")}>
-                Replay in steps
-              </Button>
-            </>
-          )
+          <>
+            <CopyAs address={withQuery(`${tasksPath}/dlq/messages`, query)} />
+            {mayOperate && (
+              <>
+                <Button variant="default" disabled={rows.length === 0} onClick={() => setAsked("archive")}>
+                  Archive all
+                </Button>
+                <Button disabled={rows.length === 0} onClick={() => setAsked("replay")}>
+                  Replay in steps
+                </Button>
+              </>
+            )}
+          </>
         }
       />
       {!isHeadKnown && <Skeleton height={360} />}

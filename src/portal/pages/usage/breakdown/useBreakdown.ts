@@ -1,5 +1,5 @@
 import { useMemo } from "react"
-import { useRange } from "../../../address/range.ts"
+import { type Range, useRange } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
 import { useApi } from "../../../api/queries.ts"
 import { filled, type Interval } from "../../../shared/usage/buckets.ts"
@@ -39,6 +39,16 @@ const timesOf = ({ from, to }: { readonly from: Date; readonly to: Date }) => ({
   to: to.toISOString()
 })
 
+/** What the table of the groups reads. */
+export const breakdownRequest = (
+  range: Pick<Range, "from" | "to">,
+  text: (name: string) => string | undefined,
+  filters: ReturnType<typeof useUsageFilter>
+) => ({
+  path: groupOf(text("group")).path,
+  query: { ...filters, ...timesOf(range), breakdown_limit: mostRows, sort_by: measureOf(text("measure")).sort }
+})
+
 /** All that the page shows of usage: by group, in total, over time, and the same of the compared range. */
 export const useBreakdown = () => {
   const { range } = useRange()
@@ -54,7 +64,7 @@ export const useBreakdown = () => {
   const now = { ...filters, ...timesOf(range) }
   const then = { ...filters, ...timesOf(other) }
 
-  const rows = useApi(group.path, { query: { ...now, breakdown_limit: mostRows, sort_by: measure.sort } })
+  const rows = useApi(group.path, { query: breakdownRequest(range, text, filters).query })
   const rowsBefore = useApi(group.path, { query: { ...then, breakdown_limit: mostBefore, sort_by: measure.sort } })
   const total = useApi("/admin-ui/admin/usage/summary", { query: now })
   const totalBefore = useApi("/admin-ui/admin/usage/summary", { query: then })

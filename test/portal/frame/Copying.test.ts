@@ -1,0 +1,59 @@
+import { assert, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { describePortal } from "../PortalBrowser.ts"
+
+/** Copies the open page, and returns the text that was copied. */
+const copied = async (page: Page, as: "curl" | "configuration"): Promise<string> => {
+  await page.getByRole("button", { name: "Copy as" }).click()
+  await page.getByRole("menuitem", { name: as }).click()
+  await page.getByText(/(is|are) copied\.$/).waitFor()
+  return page.evaluate<string>("navigator.clipboard.readText()")
+}
+
+describePortal("Copied pages", (portal) => {
+  it("are the requests of what is shown", async () => {
+    const { page } = await portal.open("/keys")
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    const pages = [
+      ["/limits", ["limits/state?scope=all&limit=500"]],
+      ["/limits/requests?state=open", ["limits/raise-requests?state=open&limit=100"]],
+      ["/usage", ["usage/by-", "breakdown_limit=100", "sort_by="]],
+      ["/usage?tab=unused", ["usage/unused-keys?"]],
+      ["/models?priced=false", ["admin/models?priced=false"]],
+      ["/models?tab=prices", ["admin/model-prices"]],
+      ["/policies?kind=team", ["policy-layers?kind=team"]],
+      ["/policies?tab=effective&team_id=blue", ["policy/effective?team_id=blue"]],
+      ["/upstreams?tab=credentials", ["providers/upstream-credentials"]],
+      ["/upstreams?tab=passthrough", ["providers/upstream-passthrough"]],
+      ["/routes", ["family-a-routes", "family-b-routes", "admin/services"]],
+      ["/configuration", ["admin/configuration?omit=keys"]],
+      ["/dead-letters/group?queue_name=a.dlq&reason=r", ["dlq/messages?queue_name=a.dlq&reason=r&has_exception=false"]]
+    ] as const
+    for (const [address, parts] of pages) {
+      await page.goto(`${portal.gateway.control}/admin-ui${address}`)
+      const command = await copied(page, "curl")
+      for (const part of parts) assert.include(command, part, address)
+    }
+  })
+
+  it("are the sections of the configuration that have what is shown, and no other", async () => {
+    const { page } = await portal.open("/keys")
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    const pages = [
+      ["/routes", ["routes"]],
+      ["/models", ["model_prices"]],
+      ["/upstreams", ["providers"]],
+      ["/upstreams?tab=passthrough", ["upstream_passthrough"]],
+      ["/studio", ["studio_connection"]]
+    ] as const
+    for (const [address, sections] of pages) {
+      await page.goto(`${portal.gateway.control}/admin-ui${address}`)
+      const document: unknown = JSON.parse(await copied(page, "configuration"))
+      assert.sameMembers(Object.keys(Object(document)), ["format", ...sections], address)
+    }
+    const weak = await portal.open("/routes", { scopes: ["usage:read"] })
+    await weak.page.getByRole("button", { name: "Copy as" }).click()
+    await weak.page.getByRole("menuitem", { name: "curl" }).waitFor()
+    assert.strictEqual(await weak.page.getByRole("menuitem", { name: "configuration" }).count(), 0)
+  })
+})
