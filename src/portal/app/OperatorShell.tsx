@@ -7,7 +7,7 @@ import { BottomBar } from "./BottomBar.tsx"
 import { NotFound } from "./Fallbacks.tsx"
 import { Guarded } from "./Guarded.tsx"
 import { LostNote } from "./LiveIndicator.tsx"
-import { itemAt, menuFor } from "./menu.ts"
+import { guardBelow, itemAt, menuFor } from "./menu.ts"
 import { Palette } from "./Palette.tsx"
 import { Rail } from "./Rail.tsx"
 import styles from "./Shell.module.css"
@@ -35,6 +35,7 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
   }, [instead, navigate])
   useReconnected(() => notifications.show({ message: "The server is back. What was missed is shown now." }))
   const page = isUnknown ? undefined : itemAt(pathname)
+  const inner = guardBelow(pathname)
   if (who === undefined || instead !== undefined) return null
   return (
     <div className={styles.shell}>
@@ -49,7 +50,13 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
           <NotFound />
         ) : (
           <Guarded scopes={page.scopes} title={page.label}>
-            <Outlet />
+            {inner === undefined ? (
+              <Outlet />
+            ) : (
+              <Guarded scopes={inner.scopes} title={inner.label}>
+                <Outlet />
+              </Guarded>
+            )}
           </Guarded>
         )}
       </main>

@@ -110,3 +110,14 @@ export const itemAt = (path: string): MenuItem | undefined =>
   menuItems
     .filter((item) => path === item.path || (item.path !== "/" && path.startsWith(`${item.path}/`)))
     .sort((a, b) => b.path.length - a.path.length)[0]
+
+type Guard = Pick<MenuItem, "label" | "scopes">
+
+/** Pages that need more than the page of the menu above them. */
+const below: ReadonlyArray<Guard & { readonly path: RegExp }> = [
+  { path: /^\/keys\/new$/, label: "Create a key", scopes: ["keys:create"] },
+  { path: /^\/projects\/[^/]+$/, label: "Project", scopes: operators }
+]
+
+/** What a page needs beside the scopes of its item in the menu. */
+export const guardBelow = (path: string): Guard | undefined => below.find((page) => page.path.test(path))

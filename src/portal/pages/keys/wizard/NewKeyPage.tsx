@@ -28,7 +28,6 @@ const steps = ["Owner", "Preset", "Limits", "Guardrails", "Review"]
 const NewKeyPage = () => {
   const { text } = useTextSearch()
   const navigate = useNavigate()
-  const mayCreate = useAllowed("keys:create")
   const mayGuard = useAllowed("policies:update")
   const [draft, setDraft] = useState<Draft>(() => draftFor(text("project_id")))
   const [step, setStep] = useState(0)
@@ -43,17 +42,6 @@ const NewKeyPage = () => {
   }, [step])
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
 
-  if (!mayCreate) {
-    return (
-      <>
-        <PageHeader title="Create a key" />
-        <p>
-          This needs <code>keys:create</code>. Ask an operator with <code>operators:manage</code> for a token that has
-          it.
-        </p>
-      </>
-    )
-  }
   if (made !== undefined) {
     return (
       <MadeKey
