@@ -1,12 +1,22 @@
 import { Link } from "@tanstack/react-router"
 import { PageHeader } from "../shared/page/PageHeader.tsx"
 
-export const NotFound = () => (
+interface NotFoundProps {
+  /** The home page of whoever is signed in. */
+  readonly home?: "/" | "/my"
+}
+
+export const NotFound = ({ home = "/" }: NotFoundProps) => (
   <>
     <PageHeader title="There is no such page" />
     <p>
-      The address may be of another version. <Link to="/">Go to the home page</Link>, or press <kbd>⌘K</kbd> or{" "}
-      <kbd>Ctrl K</kbd> to find something by its id.
+      The address may be of another version. <Link to={home}>Go to the home page</Link>
+      {home === "/" && (
+        <>
+          , or press <kbd>⌘K</kbd> or <kbd>Ctrl K</kbd> to find something by its id
+        </>
+      )}
+      .
     </p>
   </>
 )

@@ -7,21 +7,24 @@ import { useSession } from "../api/session.ts"
 import { ForeignText } from "../shared/foreign/ForeignText.tsx"
 import { NotFound } from "./Fallbacks.tsx"
 import styles from "./HolderShell.module.css"
+import { Shortcuts } from "./Shortcuts.tsx"
 import { UserMenu } from "./TopBar.tsx"
 
 interface HolderPage {
   readonly to: "/my" | `/my/${"use" | "models" | "requests" | "guardrails" | "key"}`
   readonly label: string
   readonly icon: ComponentType<IconProps>
+  /** `g` and then this letter goes to the page, as for operators. */
+  readonly letter: string
 }
 
 const pages: ReadonlyArray<HolderPage> = [
-  { to: "/my", label: "Home", icon: IconHome },
-  { to: "/my/use", label: "Use it", icon: IconRocket },
-  { to: "/my/models", label: "Models", icon: IconCoin },
-  { to: "/my/requests", label: "Requests", icon: IconActivity },
-  { to: "/my/guardrails", label: "Guardrails", icon: IconShieldCheck },
-  { to: "/my/key", label: "Key", icon: IconKey }
+  { to: "/my", label: "Home", icon: IconHome, letter: "h" },
+  { to: "/my/use", label: "Use it", icon: IconRocket, letter: "u" },
+  { to: "/my/models", label: "Models", icon: IconCoin, letter: "m" },
+  { to: "/my/requests", label: "Requests", icon: IconActivity, letter: "r" },
+  { to: "/my/guardrails", label: "Guardrails", icon: IconShieldCheck, letter: "w" },
+  { to: "/my/key", label: "Key", icon: IconKey, letter: "k" }
 ]
 
 /** The pages of whoever holds a key: few words, and nothing of other keys. On narrow screens the menu is at the thumb. */
@@ -48,16 +51,23 @@ export const HolderShell = ({ isUnknown = false }: { readonly isUnknown?: boolea
         <UserMenu who={who} />
       </header>
       <nav className={styles.tabs} aria-label="Pages">
-        {pages.map(({ icon: Icon, label, to }) => (
-          <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }} className={styles.tab}>
+        {pages.map(({ icon: Icon, label, letter, to }) => (
+          <Link
+            key={to}
+            to={to}
+            activeOptions={{ exact: true, includeSearch: false }}
+            className={styles.tab}
+            title={`${label} (g ${letter})`}
+          >
             <Icon size={17} stroke={1.6} aria-hidden={true} />
             {label}
           </Link>
         ))}
       </nav>
       <main id="page" className={styles.page} tabIndex={-1}>
-        {isUnknown ? <NotFound /> : <Outlet />}
+        {isUnknown ? <NotFound home="/my" /> : <Outlet />}
       </main>
+      <Shortcuts pages={pages.map(({ letter, to }) => ({ path: to, letter }))} isHolder />
     </div>
   )
 }

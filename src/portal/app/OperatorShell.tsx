@@ -62,7 +62,7 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
       </main>
       <BottomBar groups={groups} />
       <Palette groups={groups} />
-      <Shortcuts groups={groups} />
+      <Shortcuts pages={groups.flatMap(({ items }) => items)} />
     </div>
   )
 }

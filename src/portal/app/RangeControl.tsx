@@ -16,7 +16,7 @@ export const RangeControl = () => {
   const isNarrow = useMediaQuery("(max-width: 1023px)", undefined, { getInitialValueInEffect: false })
   const names = Object.keys(ranges)
   return (
-    <div className={styles.range}>
+    <div className={styles.range} title="Range before and after: [ and ]">
       {isNarrow === true ? (
         <Select
           aria-label="Range"

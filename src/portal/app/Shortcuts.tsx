@@ -4,10 +4,14 @@ import { useNavigate } from "@tanstack/react-router"
 import { useEffect, useEffectEvent, useRef, useState } from "react"
 import { shifted, useRange } from "../address/range.ts"
 import { toggleLive } from "../api/live.ts"
-import type { MenuGroup } from "./menu.ts"
+import { readAgain } from "../shared/change/readAgain.ts"
+import type { MenuItem } from "./menu.ts"
 
 /** A letter after `g` counts for so long. */
 const goMs = 1_200
+
+/** These have no use for holders of keys: their pages have no palette and no range, and nothing of them is live. */
+const ofOperators = ["⌘K or Ctrl K", "[ and ]", "l"]
 
 const explained = [
   ["⌘K or Ctrl K", "go to a page, find an id, do something"],
@@ -24,6 +28,13 @@ const explained = [
   ["l", "pause the live data, and go on"],
   ["?", "show this"]
 ] as const
+
+const helpEvent = "svc-help"
+
+/** Opens the list of the keys from elsewhere on the page. */
+export const showKeys = (): void => {
+  document.dispatchEvent(new Event(helpEvent))
+}
 
 /** Letters mean nothing to these fields, which keep the focus after a click. */
 const withoutText = ["checkbox", "radio", "button", "submit"]
@@ -45,8 +56,13 @@ const focusRow = () => {
   row?.focus()
 }
 
+interface Props {
+  readonly pages: ReadonlyArray<Pick<MenuItem, "path" | "letter">>
+  readonly isHolder?: boolean
+}
+
 /** The keys that work on every page. Those of rows are in `DataTable`. */
-export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) => {
+export const Shortcuts = ({ isHolder = false, pages }: Props) => {
   const [isHelpOpen, setHelpOpen] = useState(false)
   const { range, setRange } = useRange()
   const navigate = useNavigate()
@@ -60,7 +76,7 @@ export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup
     const { key } = event
     if (event.timeStamp < goUntil.current) {
       goUntil.current = 0
-      const page = groups.flatMap((group) => group.items).find(({ letter }) => letter === key)
+      const page = pages.find(({ letter }) => letter === key)
       if (page !== undefined) {
         event.preventDefault()
         void navigate({ to: page.path })
@@ -78,13 +94,15 @@ export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup
       goUntil.current = event.timeStamp + goMs
     },
     "/": () => document.querySelector<HTMLInputElement>("[data-filter]")?.focus(),
-    "[": () => setRange(shifted(range, -1)),
-    "]": () => setRange(shifted(range, 1)),
     j: focusRow,
     k: focusRow,
-    r: () => void queries.invalidateQueries(),
-    l: () => toggleLive(),
-    "?": () => setHelpOpen(true)
+    r: () => void readAgain(queries),
+    "?": () => setHelpOpen(true),
+    ...(!isHolder && {
+      "[": () => setRange(shifted(range, -1)),
+      "]": () => setRange(shifted(range, 1)),
+      l: () => toggleLive()
+    })
   }
 
   useEffect(() => {
@@ -93,11 +111,18 @@ export const Shortcuts = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup
     return () => document.removeEventListener("keydown", listener)
   }, [])
 
+  useEffect(() => {
+    const listener = () => setHelpOpen(true)
+    document.addEventListener(helpEvent, listener)
+    return () => document.removeEventListener(helpEvent, listener)
+  }, [])
+
+  const shown = explained.filter(([keys]) => !isHolder || !ofOperators.includes(keys))
   return (
     <Modal opened={isHelpOpen} onClose={() => setHelpOpen(false)} title="Keys">
       <Table>
         <Table.Tbody>
-          {explained.map(([keys, meaning]) => (
+          {shown.map(([keys, meaning]) => (
             <Table.Tr key={keys}>
               <Table.Th scope="row">
                 <kbd>{keys}</kbd>

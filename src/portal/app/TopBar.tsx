@@ -1,15 +1,18 @@
 import { ActionIcon, Button, Kbd, Menu } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { spotlight } from "@mantine/spotlight"
-import { IconSearch, IconUser } from "@tabler/icons-react"
+import { IconRefresh, IconSearch, IconUser } from "@tabler/icons-react"
+import { useQueryClient } from "@tanstack/react-query"
 import { installation } from "../api/installation.ts"
 import { type SignedIn, signOut } from "../api/session.ts"
 import { failureOf } from "../shared/change/failure.ts"
+import { readAgain } from "../shared/change/readAgain.ts"
 import { ForeignText } from "../shared/foreign/ForeignText.tsx"
 import { When } from "../shared/words/When.tsx"
 import { LiveIndicator } from "./LiveIndicator.tsx"
 import { SchemeSwitch } from "./Rail.tsx"
 import { RangeControl } from "./RangeControl.tsx"
+import { showKeys } from "./Shortcuts.tsx"
 import styles from "./TopBar.module.css"
 
 const isApple = /Mac|iPhone|iPad/.test(navigator.platform)
@@ -29,6 +32,7 @@ export const TopBar = ({ who }: { readonly who: SignedIn }) => (
     >
       Find
     </Button>
+    <ReadAgain />
     <UserMenu who={who} />
   </header>
 )
@@ -42,35 +46,61 @@ const leave = () => {
   })
 }
 
-export const UserMenu = ({ who }: { readonly who: SignedIn }) => (
-  <Menu position="bottom-end" width={280}>
-    <Menu.Target>
-      <ActionIcon variant="default" size={30} aria-label={`Signed in as ${who.name}`}>
-        <IconUser size={16} />
-      </ActionIcon>
-    </Menu.Target>
-    <Menu.Dropdown>
-      <div className={styles.who}>
-        <strong>
-          <ForeignText>{who.name}</ForeignText>
-        </strong>
-        {who.kind === "operator_token" && (
-          <span>{who.scopes.includes("*") ? "all scopes" : who.scopes.join(", ")}</span>
-        )}
-        <span>
-          session ends <When at={who.expires_at} /> unless it is used
-        </span>
-        <span className={styles.scheme}>
-          <SchemeSwitch /> colours
-        </span>
-      </div>
-      <Menu.Divider />
-      {who.kind === "operator_token" && (
-        <Menu.Item component="a" href="/admin-ui/docs" target="_blank">
-          API documentation
+/** On a phone, the menu of the person has the same. */
+const ReadAgain = () => {
+  const queries = useQueryClient()
+  return (
+    <ActionIcon
+      className={styles.again}
+      variant="default"
+      size={30}
+      aria-label="Read the page again"
+      title="Read the page again (r)"
+      onClick={() => void readAgain(queries)}
+    >
+      <IconRefresh size={16} />
+    </ActionIcon>
+  )
+}
+
+export const UserMenu = ({ who }: { readonly who: SignedIn }) => {
+  const queries = useQueryClient()
+  return (
+    <Menu position="bottom-end" width={280}>
+      <Menu.Target>
+        <ActionIcon variant="default" size={30} aria-label={`Signed in as ${who.name}`}>
+          <IconUser size={16} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <div className={styles.who}>
+          <strong>
+            <ForeignText>{who.name}</ForeignText>
+          </strong>
+          {who.kind === "operator_token" && (
+            <span>{who.scopes.includes("*") ? "all scopes" : who.scopes.join(", ")}</span>
+          )}
+          <span>
+            session ends <When at={who.expires_at} /> unless it is used
+          </span>
+          <span className={styles.scheme}>
+            <SchemeSwitch /> colours
+          </span>
+        </div>
+        <Menu.Divider />
+        <Menu.Item rightSection={<Kbd size="xs">r</Kbd>} onClick={() => void readAgain(queries)}>
+          Read the page again
         </Menu.Item>
-      )}
-      <Menu.Item onClick={leave}>Sign out</Menu.Item>
-    </Menu.Dropdown>
-  </Menu>
-)
+        <Menu.Item rightSection={<Kbd size="xs">?</Kbd>} onClick={showKeys}>
+          Keys of the keyboard
+        </Menu.Item>
+        {who.kind === "operator_token" && (
+          <Menu.Item component="a" href="/admin-ui/docs" target="_blank">
+            API documentation
+          </Menu.Item>
+        )}
+        <Menu.Item onClick={leave}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

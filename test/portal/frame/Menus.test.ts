@@ -47,6 +47,35 @@ describePortal("The menus and the range", (portal) => {
     await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
   })
 
+  it("have what the keys do for a hand on a phone", async () => {
+    const { page } = await portal.open("/policies", { width: 360 })
+    await page.getByRole("button", { name: /^Signed in as/ }).click()
+    const again = page.waitForRequest(/\/admin\/policy-layers/)
+    await page.getByRole("menuitem", { name: /^Read the page again/ }).click()
+    await again
+    await page.getByRole("button", { name: /^Signed in as/ }).click()
+    await page.getByRole("menuitem", { name: /^Keys of the keyboard/ }).click()
+    await page.getByRole("dialog", { name: "Keys" }).getByText("read everything on the page again").waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "hidden" })
+    assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), 360)
+  })
+
+  it("let the first filter be reached by its key, also where it is a choice", async () => {
+    const { page } = await portal.open("/limits/requests")
+    const state = page.getByRole("search").getByLabel("State")
+    await state.waitFor()
+    await page.keyboard.press("/")
+    assert.isTrue(await state.evaluate((field) => field === document.activeElement))
+  })
+
+  it("say what a page below needs and what the token has", async () => {
+    const create = await portal.open("/keys/new", { scopes: ["operators:manage", "usage:read"] })
+    await create.page.getByText(/^This page needs keys:create\. You have operators:manage, usage:read\./).waitFor()
+    const project = await portal.open("/projects/00000000-0000-4000-8000-000000000001", { scopes: ["usage:read"] })
+    await project.page.getByText(/^This page needs operators:manage\. You have usage:read\./).waitFor()
+  })
+
   it("offer no action whose page the token cannot see", async () => {
     const { page } = await portal.open("/projects", { scopes: ["usage:read", "keys:create", "services:update"] })
     await page.keyboard.press("Control+k")

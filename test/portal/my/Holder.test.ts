@@ -258,6 +258,26 @@ describePortal("The pages of a holder", (portal) => {
     )
   })
 
+  it("are walked by keys, which are told, and have no palette", async () => {
+    const key = await keyOf(portal)
+    const { page } = await portal.open("/my", { token: key.raw })
+    await page.getByText(/You may spend/).waitFor()
+    await page.keyboard.press("?")
+    const keys = page.getByRole("dialog", { name: "Keys" })
+    await keys.getByText("read everything on the page again").waitFor()
+    assert.strictEqual(await keys.getByText("find an id").count(), 0)
+    await page.keyboard.press("Escape")
+    await keys.waitFor({ state: "hidden" })
+    await page.keyboard.press("g")
+    await page.keyboard.press("m")
+    await page.getByRole("heading", { name: "Models", level: 1 }).waitFor()
+    await page.goto(`${portal.gateway.control}/admin-ui/my/nothing`)
+    await page.getByText("The address may be of another version.").waitFor()
+    assert.notInclude(await page.locator("main").innerText(), "⌘K")
+    await page.getByRole("link", { name: "Go to the home page" }).click()
+    await page.waitForURL(/\/admin-ui\/my$/)
+  })
+
   it("say what went wrong, each panel for itself", async () => {
     const key = await keyOf(portal)
     const { answer, page } = await portal.open("/my", { token: key.raw })

@@ -32,14 +32,19 @@ export const DetailDrawer = ({ children, page, title }: Props) => {
             <CopyButton text={id} label="Copy the id" />
             {page !== undefined && (
               // Enter goes on from the row to its page
-              <Button variant="subtle" data-autofocus onClick={() => void navigate({ href: `/admin-ui${page(id)}` })}>
+              <Button
+                variant="subtle"
+                data-autofocus
+                title="Open the whole page (Enter)"
+                onClick={() => void navigate({ href: `/admin-ui${page(id)}` })}
+              >
                 Whole page
               </Button>
             )}
           </Group>
         )
       }
-      closeButtonProps={{ "aria-label": "Close" }}
+      closeButtonProps={{ "aria-label": "Close", title: "Close (Esc)" }}
     >
       {id !== undefined && <Fragment key={id}>{children(id)}</Fragment>}
     </Drawer>

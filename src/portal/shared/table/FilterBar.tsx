@@ -42,6 +42,7 @@ export const FilterBar = ({ filters }: Props) => {
             choices={choices}
             value={text(name)}
             onChange={(value) => change({ [name]: value })}
+            isFirst={place === 0}
           />
         )
       )}
@@ -64,13 +65,14 @@ interface ChoiceProps {
   readonly choices: NonNullable<Filter["choices"]>
   readonly value: string | undefined
   readonly onChange: (value: string | undefined) => void
+  readonly isFirst: boolean
 }
 
 /**
  * A page has many of them, and each would draw and measure all its choices with the page. They are there from the first
  * focus on: the keyboard and readers of the screen need them before the list opens.
  */
-const ChoiceFilter = ({ choices, label, onChange, value }: ChoiceProps) => {
+const ChoiceFilter = ({ choices, isFirst, label, onChange, value }: ChoiceProps) => {
   const [isReached, reach] = useState(false)
   const data = choices.map((one) =>
     typeof one === "string" ? { value: one, label: one } : { value: one.value, label: shownText(one.label) }
@@ -89,6 +91,7 @@ const ChoiceFilter = ({ choices, label, onChange, value }: ChoiceProps) => {
       searchable={choices.length > 8}
       w={width}
       maw="100%"
+      {...(isFirst && { "data-filter": true, title: `${label} (/)` })}
     />
   )
 }

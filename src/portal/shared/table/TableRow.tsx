@@ -40,7 +40,12 @@ export const TableRow = memo(({ actions, cells, id, index, isCurrent, isLink, is
   >
     {isSelected !== undefined && (
       <td className={styles.select}>
-        <Checkbox aria-label={`Select ${id}`} checked={isSelected} onChange={() => actions.current.toggle(id)} />
+        <Checkbox
+          aria-label={`Select ${id}`}
+          title="Select (x)"
+          checked={isSelected}
+          onChange={() => actions.current.toggle(id)}
+        />
       </td>
     )}
     {cells(index)}
