@@ -184,4 +184,26 @@ describePortal("The first minute", (portal) => {
     await page.getByRole("dialog", { name: /scan/ }).getByRole("link", { name: "Its tasks" }).click()
     await page.waitForURL(/\/tasks\?q=type/)
   })
+
+  it("does not draw a compared range that cannot be read as one without requests", async () => {
+    const { answer, page } = await portal.open("/usage?group=model&measure=requests&compare=previous")
+    const panel = page.getByRole("region", { name: "Requests over time" })
+    await panel.getByRole("figure").waitFor()
+    await answer(/usage\/timeseries.*timeseries_limit=1000/, { status: 500, message: "The database is away." })
+    await page.reload()
+    await panel.getByText("The database is away.").waitFor()
+    assert.strictEqual(await panel.getByRole("figure").count(), 0)
+  })
+
+  it("has a place for each time of a range, with or without requests", async () => {
+    const [key] = Object(await portal.gateway.operate("GET", "/keys?limit=1"))
+    const { page } = await portal.open(`/keys/${key.id}?range=1h`)
+    const chart = page.getByRole("figure", { name: "Requests", exact: true })
+    await chart.getByText("Table", { exact: true }).click()
+    assert.strictEqual(await chart.getByRole("rowheader").count(), 60)
+    // minutes of so long ago are not kept, and the server refuses to look for them
+    const at = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString()
+    await page.goto(`${portal.gateway.control}/admin-ui/system?range=${at(3)}..${at(2.9)}`)
+    await page.getByRole("region", { name: "Our overhead", exact: true }).getByText("No request in this range.").waitFor()
+  })
 })

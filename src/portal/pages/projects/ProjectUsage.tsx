@@ -7,24 +7,20 @@ import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
+import { bucketMsOf, filled, intervalOf } from "../../shared/usage/buckets.ts"
 import { Count, Money } from "../../shared/words/Amounts.tsx"
 import { countText, moneyText, percentText, shortCountText } from "../../shared/words/format.ts"
 import type { Project } from "./project.ts"
 
-const hourMs = 3_600_000
-const dayMs = 24 * hourMs
-const mostHours = 72
 const mostRows = 10
 
 /** What the keys of a project have used. */
 export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
   const { range } = useRange()
   const filter = { from: range.from.toISOString(), to: range.to.toISOString(), project_id: project.id }
-  const isHourly = range.to.getTime() - range.from.getTime() <= mostHours * hourMs
+  const interval = intervalOf(range)
   const total = useApi("/admin-ui/admin/usage/summary", { query: filter })
-  const series = useApi("/admin-ui/admin/usage/timeseries", {
-    query: { ...filter, interval: isHourly ? "hour" : "day" }
-  })
+  const series = useApi("/admin-ui/admin/usage/timeseries", { query: { ...filter, interval } })
   const models = useApi("/admin-ui/admin/usage/by-model", {
     query: { ...filter, breakdown_limit: mostRows, sort_by: "cost" }
   })
@@ -56,12 +52,11 @@ export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
         <TimeChart
           label="Cost"
           kind="bars"
-          bucketMs={isHourly ? hourMs : dayMs}
+          bucketMs={bucketMsOf(interval)}
           format={moneyText}
           series={[{ key: "cost", label: "cost" }]}
-          points={(series.data ?? []).map(({ bucket, summary }) => ({
-            at: new Date(bucket).getTime(),
-            values: { cost: summary.estimated_cost_usd }
+          points={filled(range, interval, series.data ?? [], ([one]) => ({
+            cost: one?.summary.estimated_cost_usd ?? 0
           }))}
         />
       </Panel>

@@ -6,16 +6,15 @@ import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
+import { bucketMsOf, filled, intervalOf } from "../../shared/usage/buckets.ts"
 import { countText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
-
-const hourMs = 3_600_000
 
 /** What went through the service in the range of the top bar. */
 export const ServiceUsage = ({ name }: { readonly name: string }) => {
   const { range } = useRange()
-  const isLong = range.to.getTime() - range.from.getTime() > 72 * hourMs
+  const interval = intervalOf(range)
   const query = { service: name, from: range.from.toISOString(), to: range.to.toISOString() }
-  const series = useApi("/admin-ui/admin/usage/timeseries", { query: { ...query, interval: isLong ? "day" : "hour" } })
+  const series = useApi("/admin-ui/admin/usage/timeseries", { query: { ...query, interval } })
   const total = useApi("/admin-ui/admin/usage/summary", { query })
   const sum = total.data
   const rows = Array.isArray(series.data) ? series.data : []
@@ -54,12 +53,12 @@ export const ServiceUsage = ({ name }: { readonly name: string }) => {
             { key: "success", label: "success", color: "var(--good)" },
             { key: "failure", label: "failure", color: "var(--bad)" }
           ]}
-          points={rows.map(({ bucket, summary }) => ({
-            at: Date.parse(bucket),
-            values: { success: summary.success_count, failure: summary.failure_count }
+          points={filled(range, interval, rows, ([one]) => ({
+            success: one?.summary.success_count ?? 0,
+            failure: one?.summary.failure_count ?? 0
           }))}
           format={countText}
-          bucketMs={isLong ? 24 * hourMs : hourMs}
+          bucketMs={bucketMsOf(interval)}
         />
       </Panel>
     </Stack>

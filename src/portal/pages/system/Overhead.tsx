@@ -3,21 +3,19 @@ import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { bucketMsOf, filled, intervalOf } from "../../shared/usage/buckets.ts"
 import { durationText } from "../../shared/words/format.ts"
-
-const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
 /** What the gateway itself adds to a request, without the upstream. */
 export const Overhead = () => {
   const { range } = useRange()
-  const lengthMs = range.to.getTime() - range.from.getTime()
-  const interval = lengthMs <= 6 * stepMs.hour ? "minute" : lengthMs <= 3 * stepMs.day ? "hour" : "day"
+  const interval = intervalOf(range)
   const series = useApi("/admin-ui/admin/usage/timeseries", {
     query: { interval, quantiles: "p50,p95,p99", from: range.from.toISOString(), to: range.to.toISOString() }
   })
-  const points = (series.data ?? []).map(({ bucket, quantiles }) => {
-    const { p50 = null, p95 = null, p99 = null } = quantiles?.gateway_ms ?? {}
-    return { at: Date.parse(bucket), values: { p50, p95, p99 } }
+  const points = filled(range, interval, series.data ?? [], ([one]) => {
+    const { p50 = null, p95 = null, p99 = null } = one?.quantiles?.gateway_ms ?? {}
+    return { p50, p95, p99 }
   })
   return (
     <Panel
@@ -37,7 +35,7 @@ export const Overhead = () => {
         ]}
         points={points}
         format={durationText}
-        bucketMs={stepMs[interval]}
+        bucketMs={bucketMsOf(interval)}
       />
     </Panel>
   )

@@ -6,17 +6,13 @@ import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
+import { bucketMsOf, filled, intervalOf } from "../../../shared/usage/buckets.ts"
 import { countText, durationText, moneyText, percentText, shortCountText } from "../../../shared/words/format.ts"
 import { KeyFacts } from "../words/KeyFacts.tsx"
 import type { Key } from "../words/key.ts"
 import { KeyMeters } from "./KeyMeters.tsx"
 import styles from "./KeyPage.module.css"
 import { UsedTable } from "./UsedTable.tsx"
-
-const hourMs = 3_600_000
-const dayMs = 24 * hourMs
-/** Longer ranges are shown by day. */
-const mostHours = 72
 
 /** What a key has used, and how much of its limits. */
 export const KeyOverview = ({ of: key }: { readonly of: Key }) => {
@@ -37,11 +33,9 @@ export const KeyOverview = ({ of: key }: { readonly of: Key }) => {
 const KeyUsage = ({ id }: { readonly id: string }) => {
   const { range } = useRange()
   const filter = { from: range.from.toISOString(), to: range.to.toISOString(), key_id: id }
-  const isHourly = range.to.getTime() - range.from.getTime() <= mostHours * hourMs
+  const interval = intervalOf(range)
   const total = useApi("/admin-ui/admin/usage/summary", { query: filter })
-  const series = useApi("/admin-ui/admin/usage/timeseries", {
-    query: { ...filter, interval: isHourly ? "hour" : "day" }
-  })
+  const series = useApi("/admin-ui/admin/usage/timeseries", { query: { ...filter, interval } })
   const sum = total.data
   return (
     <>
@@ -79,15 +73,15 @@ const KeyUsage = ({ id }: { readonly id: string }) => {
         <TimeChart
           label="Requests"
           kind="bars"
-          bucketMs={isHourly ? hourMs : dayMs}
+          bucketMs={bucketMsOf(interval)}
           format={countText}
           series={[
             { key: "success", label: "successful" },
             { key: "failure", label: "failed or refused", color: "var(--bad)" }
           ]}
-          points={(series.data ?? []).map(({ bucket, summary }) => ({
-            at: new Date(bucket).getTime(),
-            values: { success: summary.success_count, failure: summary.failure_count }
+          points={filled(range, interval, series.data ?? [], ([one]) => ({
+            success: one?.summary.success_count ?? 0,
+            failure: one?.summary.failure_count ?? 0
           }))}
         />
       </Panel>

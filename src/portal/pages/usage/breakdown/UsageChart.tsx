@@ -5,6 +5,7 @@ import { useApi } from "../../../api/queries.ts"
 import type { Series, TimePoint } from "../../../shared/charts/series.ts"
 import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import type { PartQuery } from "../../../shared/page/PartQuery.ts"
 import { Segments } from "../../../shared/page/Segments.tsx"
 import { type Bucket, bucketMsOf, filled } from "../../../shared/usage/buckets.ts"
 import { valueOf } from "./measures.ts"
@@ -16,12 +17,11 @@ export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
   const { change, text } = useTextSearch()
   const { setRange } = useRange()
   const isCompared = text("compare") !== undefined
-  const { group, interval, measure, parts, series, split } = data
-  const bucketMs = bucketMsOf(interval)
+  const { group, measure, split } = data
   const drawn = useSplit(data)
   const compared = useCompared(data, isCompared)
   const kind = measure.adds && !isCompared ? (text("kind") === "area" ? "area" : "bars") : "lines"
-  const shown = isCompared ? compared : drawn
+  const { bucketMs, points, query, series } = isCompared ? compared : drawn
   return (
     <Panel
       title={`${measure.label} over time`}
@@ -34,7 +34,7 @@ export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
               ? "in all"
               : `by ${group.label.toLowerCase()}`
       }
-      query={split === undefined || isCompared ? series : parts}
+      query={query}
       height={270}
       actions={
         measure.adds &&
@@ -54,8 +54,8 @@ export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
       <TimeChart
         label={`${measure.label} over time`}
         kind={kind}
-        series={shown.series}
-        points={shown.points}
+        series={series}
+        points={points}
         format={measure.format}
         bucketMs={bucketMs}
         height={220}
@@ -68,10 +68,13 @@ export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
 interface Drawn {
   readonly series: ReadonlyArray<Series>
   readonly points: ReadonlyArray<TimePoint>
+  readonly bucketMs: number
+  /** What the points are made of. */
+  readonly query: PartQuery
 }
 
-const useSplit = ({ group, interval, list, measure, parts, range, series, split }: BreakdownData): Drawn =>
-  useMemo(() => {
+const useSplit = ({ group, interval, list, measure, parts, range, series, split }: BreakdownData): Drawn => {
+  const drawn = useMemo(() => {
     const of = { range, interval, measure }
     if (split !== undefined) {
       const buckets = parts.data ?? []
@@ -83,22 +86,36 @@ const useSplit = ({ group, interval, list, measure, parts, range, series, split 
       points: filled(range, interval, series.data ?? [], (buckets) => ({ all: valueOf(measure, buckets) }))
     }
   }, [group, interval, list, measure, range, series.data, parts.data, split])
+  return { ...drawn, bucketMs: bucketMsOf(interval), query: split === undefined ? series : parts }
+}
+
+/** A range that is not known yet, or cannot be read, is not drawn as one without requests. */
+const ofBoth = (one: PartQuery, other: PartQuery): PartQuery => {
+  const both = [one, other]
+  return (
+    both.find(({ data, error }) => error !== null && data === undefined) ??
+    both.find(({ isPending }) => isPending) ??
+    both.find(({ error }) => error !== null) ??
+    both.find(({ isPlaceholderData }) => isPlaceholderData) ??
+    (one.dataUpdatedAt < other.dataUpdatedAt ? one : other)
+  )
+}
 
 /** The two ranges may differ in length, so both begin at the left. */
 const useCompared = ({ filters, interval, measure, other, range }: BreakdownData, enabled: boolean): Drawn => {
+  const step = interval === "minute" ? "hour" : interval
   const read = (of: { readonly from: Date; readonly to: Date }) => ({
     query: {
       ...filters,
       from: of.from.toISOString(),
       to: of.to.toISOString(),
-      interval: interval === "minute" ? ("hour" as const) : interval,
+      interval: step,
       timeseries_limit: 1_000
     }
   })
   const now = useApi("/admin-ui/admin/usage/timeseries", read(range), { enabled })
   const then = useApi("/admin-ui/admin/usage/timeseries", read(other), { enabled })
-  return useMemo(() => {
-    const step = interval === "minute" ? "hour" : interval
+  const drawn = useMemo(() => {
     const value = (buckets: ReadonlyArray<Bucket>) => ({ value: valueOf(measure, buckets) })
     const points = filled(range, step, now.data ?? [], value)
     const before = filled(other, step, then.data ?? [], value)
@@ -114,5 +131,6 @@ const useCompared = ({ filters, interval, measure, other, range }: BreakdownData
         values: { now: points[place]?.values["value"] ?? null, before: before[place]?.values["value"] ?? null }
       }))
     }
-  }, [interval, measure, range, other, now.data, then.data])
+  }, [step, measure, range, other, now.data, then.data])
+  return { ...drawn, bucketMs: bucketMsOf(step), query: ofBoth(now, then) }
 }
