@@ -50,6 +50,16 @@ describePortal(
       assert.strictEqual(reads, 1)
     })
 
+    it("that does not come is no reason to show what is old", async () => {
+      // another tab that is still open would have the connection for this one
+      const { answer, page } = await portal.open("/settings", { ownSession: true })
+      await answer("/live", { status: 503 })
+      await page.goto(`${portal.gateway.control}/admin-ui/projects`)
+      await page.getByText(/^No connection to the server since/).waitFor()
+      await portal.gateway.operate("POST", "/projects", { name: "without a connection" })
+      await page.getByText("without a connection").waitFor()
+    })
+
     it("leaves out nothing that happened during a read", async () => {
       const { page } = await portal.open("/projects")
       await eventuallyTrue(async () => (await stateOf(page)) === "live")

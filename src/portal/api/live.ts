@@ -57,8 +57,7 @@ class LiveConnection {
   private release: (() => void) | undefined
   private source: EventSource | undefined
 
-  start(scopes: ReadonlyArray<string>): () => void {
-    if (!allows(scopes, topicScopes)) return () => {}
+  start(): () => void {
     this.channel.onmessage = ({ data }: MessageEvent<Told | Asked>) => {
       if (data.kind !== "asked") this.take(data)
       else if (this.source !== undefined)
@@ -174,17 +173,22 @@ const connection = new LiveConnection()
 
 /** Follows what happens for as long as somebody is signed in. */
 export const useLiveConnection = (scopes: ReadonlyArray<string>): void => {
-  useEffect(() => connection.start(scopes), [scopes])
+  const mayFollow = allows(scopes, topicScopes)
+  // a session that is read again, as after a refusal, is no reason to connect again at once
+  const held = scopes.join(" ")
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other scopes show other topics
+  useEffect(() => (mayFollow ? connection.start() : undefined), [mayFollow, held])
 }
 
-export const useLiveState = (): LiveState =>
-  useSyncExternalStore(
-    (listener) => {
-      connection.stateListeners.add(listener)
-      return () => connection.stateListeners.delete(listener)
-    },
-    () => connection.state
-  )
+const whenStateChanges = (listener: () => void) => {
+  connection.stateListeners.add(listener)
+  return () => connection.stateListeners.delete(listener)
+}
+
+export const useLiveState = (): LiveState => useSyncExternalStore(whenStateChanges, () => connection.state)
+
+/** Whether the tab is hidden, or the person has paused: nothing changes by itself then. */
+export const useIsPaused = (): boolean => useSyncExternalStore(whenStateChanges, () => connection.state === "paused")
 
 /** Pauses the live data, or goes on after the last event that was shown. */
 export const toggleLive = (): void => connection.toggle()
@@ -203,10 +207,11 @@ export const useLive = (onEvent: (event: LiveEvent) => void, onReset: () => void
 
 /**
  * Reads again what `paths` name once something happens in a topic: at most every two seconds, and never before the last
- * answer has arrived.
+ * answer has arrived. While there is no connection, it reads again after each `pollEveryMs`.
  */
 export const useLiveRefresh = (topics: ReadonlyArray<LiveTopic>, paths: ReadonlyArray<string>): void => {
   const client = useQueryClient()
+  const isLost = useLiveState() === "reconnecting"
   /** Returns whether an answer is still awaited, which may be older than what happened. */
   const refresh = useEffectEvent((): boolean => {
     const awaited = paths.filter((path) => client.isFetching({ queryKey: [path] }) > 0)
@@ -230,6 +235,13 @@ export const useLiveRefresh = (topics: ReadonlyArray<LiveTopic>, paths: Readonly
       window.clearTimeout(timer)
     }
   }, [topics])
+  useEffect(() => {
+    if (!isLost) return
+    const timer = window.setInterval(() => refresh(), pollEveryMs)
+    return () => window.clearInterval(timer)
+  }, [isLost])
 }
 
 const refreshEveryMs = 2_000
+/** Also the time that a connection has to come back before it is worth a read. */
+const pollEveryMs = 10_000

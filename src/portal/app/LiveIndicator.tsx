@@ -5,9 +5,9 @@ import { clockText } from "../shared/words/format.ts"
 import styles from "./TopBar.module.css"
 
 const sentences: Readonly<Record<LiveState, string>> = {
-  live: "What you see changes as it happens. Press l to pause.",
+  live: "What happens appears at once, or within a minute. Press l to pause.",
   paused: "Nothing changes by itself. Press l to go on.",
-  reconnecting: "The connection was lost. What is missed appears once it is back.",
+  reconnecting: "The connection was lost. Until it is back, the page asks again from time to time.",
   reset: "Some events were missing, so that the page was read again.",
   off: "Your token has no scope for live data."
 }
@@ -46,7 +46,7 @@ export const LostNote = () => {
   if (since === undefined) return null
   return (
     <p className={styles.lost} role="status">
-      No connection to the server since {clockText(since, utc)}. What this page shows is from before, and it goes on by
+      No connection to the server since {clockText(since, utc)}. The page asks again from time to time, and goes on by
       itself.
     </p>
   )
