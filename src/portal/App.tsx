@@ -7,7 +7,7 @@ import { setNonce } from "get-nonce"
 import "@mantine/core/styles.layer.css"
 import "@mantine/notifications/styles.layer.css"
 import "@mantine/spotlight/styles.layer.css"
-import { ApiError } from "./api/ApiError.ts"
+import { ApiError, isRefusal } from "./api/ApiError.ts"
 import { nonce } from "./api/installation.ts"
 import { useLiveConnection } from "./api/live.ts"
 import { type SignedIn, whenPersonLeaves } from "./api/session.ts"
@@ -25,9 +25,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 15_000,
-      // an answer that says no says it again
-      retry: (failures, error) =>
-        failures < 2 && !(error instanceof ApiError && error.status > 0 && error.status < 500),
+      retry: (failures, error) => failures < 2 && !(error instanceof ApiError && isRefusal(error)),
       // a person waits for the second try
       retryDelay: (failures) => 300 * 3 ** failures,
       refetchOnWindowFocus: true

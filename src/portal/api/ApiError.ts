@@ -29,6 +29,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the server has looked at the request and said no. It would say so again. */
+export const isRefusal = ({ status }: ApiError): boolean => status > 0 && status < 500
+
 /** Reads `{"error": {…}}` of the control API, and `{"detail": …}` of the API of tasks. */
 export const apiErrorOf = async (response: Response): Promise<ApiError> => {
   const requestId = response.headers.get("x-request-id") ?? undefined

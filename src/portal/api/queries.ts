@@ -12,30 +12,60 @@ import {
   useQueryClient
 } from "@tanstack/react-query"
 import { useMemo } from "react"
-import type { ApiError } from "./ApiError.ts"
+import { type ApiError, isRefusal } from "./ApiError.ts"
 import { call, type Page, page, type Request } from "./control.ts"
 import type { Method, PathOf, ResponseOf } from "./Endpoints.ts"
 import type { QueryValue } from "./http.ts"
+import { useIsPaused } from "./live.ts"
 import { callTasks, tasksPath } from "./tasks.ts"
 
 export interface ReadOptions {
   /** False waits: nothing is asked until a parameter is known, or the panel is open. */
   readonly enabled?: boolean
-  /** Asks again so long after the last answer, where no live event tells of a change. */
+  /** Asks again so long after the last answer, instead of after a minute. */
   readonly refreshMs?: number
   /** Asks also where an answer of a moment ago is known. */
   readonly isAskedAnew?: boolean
 }
 
 export interface ReadOptionsOf<Body> extends ReadOptions {
-  /** Returns the delay until the next read, or `undefined` to stop polling. */
+  /**
+   * Returns the delay until the next read of something that the person waits for, or `undefined` once it is there. A
+   * pause of the live data does not hold it up.
+   */
   readonly refreshAfter?: (body: Body) => number | undefined
 }
 
-const optionsOf = ({ enabled = true, isAskedAnew = false, refreshMs }: ReadOptions) => ({
+/** What is on the screen is read again so long after the last answer, whether or not live events tell of it. */
+const refreshEveryMs = 60_000
+
+interface Read<Body> {
+  readonly state: { readonly data: Body | undefined; readonly error: ApiError | null }
+}
+
+/**
+ * Returns when a query reads again. Nothing does while the tab is hidden or the person has paused. A list that was read
+ * further is left alone: its rows would move under the reader, and each of its pages would be a call.
+ */
+export const useRefresh = <Body>({ refreshAfter, refreshMs }: ReadOptionsOf<Body> = {}) => {
+  const isPaused = useIsPaused()
+  return ({ state: { data, error } }: Read<Body>): number | false => {
+    const awaitedMs = data === undefined ? undefined : refreshAfter?.(data)
+    if (awaitedMs !== undefined) return awaitedMs
+    if (isPaused) return false
+    if (refreshMs !== undefined) return refreshMs
+    const isRefused = error !== null && isRefusal(error) && error.status !== 429
+    return isRefused || pagesOf(data) > 1 ? false : refreshEveryMs
+  }
+}
+
+const pagesOf = (data: unknown): number =>
+  typeof data === "object" && data !== null && "pages" in data && Array.isArray(data.pages) ? data.pages.length : 1
+
+const useOptions = <Body>({ enabled = true, isAskedAnew = false, ...refresh }: ReadOptionsOf<Body>) => ({
   enabled,
   ...(isAskedAnew && { staleTime: 0 }),
-  ...(refreshMs !== undefined && { refetchInterval: refreshMs })
+  refetchInterval: useRefresh(refresh)
 })
 
 /** Keeps the answer before until the next one is there, unless it is about another object. */
@@ -48,20 +78,14 @@ const previousOf =
 export const useApi = <P extends PathOf<"GET">>(
   path: P,
   request: Request<"GET", P>,
-  { refreshAfter, ...options }: ReadOptionsOf<ResponseOf<"GET", P>> = {}
+  options: ReadOptionsOf<ResponseOf<"GET", P>> = {}
 ): UseQueryResult<ResponseOf<"GET", P>, ApiError> =>
   useQuery<ResponseOf<"GET", P>, ApiError>({
     queryKey: [path, request.params, request.query],
     queryFn: ({ signal }) => call("GET", path, request, { signal }),
     placeholderData: previousOf(1, request.params),
-    ...optionsOf(options),
-    ...(refreshAfter !== undefined && { refetchInterval: intervalOf(refreshAfter) })
+    ...useOptions(options)
   })
-
-const intervalOf =
-  <Body>(refreshAfter: (body: Body) => number | undefined) =>
-  ({ state: { data } }: { readonly state: { readonly data: Body | undefined } }): number | false =>
-    data === undefined ? false : (refreshAfter(data) ?? false)
 
 /** The pages of a list that were read so far, as one list. */
 export interface List<Row> {
@@ -82,7 +106,7 @@ export const useApiList = <P extends PathOf<"GET">>(
     initialPageParam: undefined,
     getNextPageParam: ({ next }) => next,
     placeholderData: keepPreviousData,
-    ...optionsOf(options)
+    ...useOptions(options)
   })
   const pages = query.data?.pages
   const rows = useMemo(
@@ -100,14 +124,13 @@ const rowsOf = <Row>(rows: unknown): ReadonlyArray<Row> => (Array.isArray(rows) 
 export const useTasksApi = <Body>(
   path: string,
   query: Readonly<Record<string, QueryValue>> = {},
-  { refreshAfter, ...options }: ReadOptionsOf<Body> = {}
+  options: ReadOptionsOf<Body> = {}
 ): UseQueryResult<Body, ApiError> =>
   useQuery<Body, ApiError>({
     queryKey: [tasksPath, path, query],
     queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
     placeholderData: previousOf(1, path),
-    ...optionsOf(options),
-    ...(refreshAfter !== undefined && { refetchInterval: intervalOf(refreshAfter) })
+    ...useOptions(options)
   })
 
 /** The pages of a list of the API of tasks. `first` has what the first page says beside its rows. */
@@ -131,7 +154,7 @@ export const useTasksList = <Body extends { readonly next_cursor: string | null 
     initialPageParam: undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
     placeholderData: keepPreviousData,
-    ...optionsOf(options)
+    ...useOptions(options)
   })
   const pages = list.data?.pages
   // biome-ignore lint/correctness/useExhaustiveDependencies: the reader of rows is another function in each drawing

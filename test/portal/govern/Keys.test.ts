@@ -112,15 +112,29 @@ describePortal("Keys", (portal) => {
     await page.getByRole("dialog").getByRole("status").waitFor()
   })
 
-  it("say how old they are while nothing tells of changes", async () => {
-    const { page } = await portal.open("/keys")
+  it("are read again each minute, and say how old they are while they are not", async () => {
+    await makeKey(portal, { name: "of the table" })
+    // whoever may not read the audit log hears of no change
+    const { page } = await portal.open("/keys", { scopes: ["operators:manage", "usage:read"] })
     await page.clock.install()
     await page.reload()
     await page.getByRole("table", { name: "Keys" }).waitFor()
-    await page.clock.fastForward("05:00")
-    assert.strictEqual(await page.getByText(/^\d min.* old$/).count(), 0)
+    await page.getByRole("button", { name: "live", exact: true }).waitFor()
+    await makeKey(portal, { name: "of somebody else" })
+    await page.clock.fastForward("01:05")
+    await page.getByText("of somebody else").waitFor()
     await press(page, "l")
-    await page.getByText(/^\d min.* old$/).waitFor()
+    await page.getByRole("button", { name: "paused", exact: true }).waitFor()
+    let reads = 0
+    page.on("request", (request) => {
+      if (/\/admin\/keys\?/.test(request.url())) reads++
+    })
+    await page.clock.fastForward("05:00")
+    await page
+      .getByText(/^5 min.* old$/)
+      .first()
+      .waitFor()
+    assert.strictEqual(reads, 0)
   })
 
   it("say what holds and which layer set it, and a change shows whom it hits before it is made", async () => {

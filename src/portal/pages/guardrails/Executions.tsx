@@ -4,6 +4,7 @@ import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
+import { useRefresh } from "../../api/queries.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
@@ -35,7 +36,8 @@ export const Executions = ({ name }: { readonly name: string }) => {
     queryFn: ({ pageParam, signal }) => call("GET", path, { query: { ...asked, cursor: pageParam } }, { signal }),
     initialPageParam: undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
-    placeholderData: keepPreviousData
+    placeholderData: keepPreviousData,
+    refetchInterval: useRefresh()
   })
   const rows = useMemo(() => query.data?.pages.flatMap(({ executions }) => executions) ?? [], [query.data])
   return (

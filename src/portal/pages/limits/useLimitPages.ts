@@ -4,6 +4,7 @@ import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
 import { addressOf, type Page, page } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
+import { useRefresh } from "../../api/queries.ts"
 import { type LimitPage, matching, statePath } from "./state/limitStates.ts"
 
 /** As many as one page can have. */
@@ -31,7 +32,7 @@ export const useLimitPages = () => {
     initialPageParam: undefined,
     getNextPageParam: ({ next }) => next,
     placeholderData: keepPreviousData,
-    refetchInterval: refreshMs
+    refetchInterval: useRefresh({ refreshMs })
   })
   useLiveRefresh(topics, [statePath])
   const pages = found.data?.pages

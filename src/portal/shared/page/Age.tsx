@@ -5,13 +5,21 @@ import styles from "./Age.module.css"
 import type { PartQuery } from "./PartQuery.ts"
 
 const staleMs = 60_000
+/** What is a minute old is read again (`queries.ts`), and the answer has so long to arrive. */
+const answerMs = 10_000
 
-/** Says how old the content is, once it is old and does not become newer: reading it fails, or nothing tells of changes. */
-export const Age = ({ query: { dataUpdatedAt, error } }: { readonly query: PartQuery }) => {
+interface Props {
+  readonly query: PartQuery
+  /** Live events add what is new to the content, so that it becomes old with them alone. */
+  readonly isFollowed?: boolean
+}
+
+/** Says how old the content is, once it is old: reading it fails or is paused, or it is left alone. */
+export const Age = ({ isFollowed = false, query: { dataUpdatedAt, error } }: Props) => {
   const now = useNow(10_000)
   const state = useLiveState()
   const age = now - dataUpdatedAt
-  const isFollowed = error === null && state !== "paused" && state !== "reconnecting"
-  if (isFollowed || dataUpdatedAt === 0 || age < staleMs) return null
+  const isNew = isFollowed && error === null && (state === "live" || state === "reset")
+  if (isNew || dataUpdatedAt === 0 || age < (error === null ? staleMs + answerMs : staleMs)) return null
   return <span className={styles.stale}>{durationText(age)} old</span>
 }

@@ -13,6 +13,8 @@ interface Props {
   readonly actions?: ReactNode
   /** Without one, the panel has what it shows. */
   readonly query?: PartQuery
+  /** Live events add what is new to the content. */
+  readonly isFollowed?: boolean
   /** Its content is not the last one yet. */
   readonly isBusy?: boolean
   /** Of the content, in pixels: what is loading takes the place that it will have. */
@@ -35,6 +37,7 @@ export const Panel = ({
   flush = false,
   height = 120,
   isBusy = false,
+  isFollowed = false,
   note,
   query,
   title
@@ -56,7 +59,7 @@ export const Panel = ({
         <header className={styles.header}>
           <h2 id={id}>{title}</h2>
           {note !== undefined && <span className={styles.note}>{note}</span>}
-          {query !== undefined && <Age query={query} />}
+          {query !== undefined && <Age query={query} isFollowed={isFollowed} />}
           {actions !== undefined && <div className={styles.actions}>{actions}</div>}
         </header>
       )}
@@ -70,7 +73,7 @@ export const Panel = ({
       </div>
       {title === undefined && query !== undefined && (
         <div className={styles.footer}>
-          <Age query={query} />
+          <Age query={query} isFollowed={isFollowed} />
         </div>
       )}
     </section>

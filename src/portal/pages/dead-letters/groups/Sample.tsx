@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import { useMemo, useState } from "react"
 import type { ApiError } from "../../../api/ApiError.ts"
+import { useRefresh } from "../../../api/queries.ts"
 import type { DeadLetterSummary, Letter } from "../../../api/TaskTypes.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
@@ -23,7 +24,8 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
       for (const id of ids) found.push(await callTasks<Letter>("GET", taskPath`/dlq/messages/${id}`, { signal }))
       return found
     },
-    enabled: ids.length > 0
+    enabled: ids.length > 0,
+    refetchInterval: useRefresh()
   })
   const [isWhole, setWhole] = useState(false)
   const compared = useMemo(() => compareLetters(sample.data ?? []), [sample.data])

@@ -48,7 +48,7 @@ export const SendRequest = ({ arrived, made, onArrived, onStored }: Props) => {
   const records = useApi(
     eventsPath,
     { query: { key_id: made?.id, from: begun, limit: 1 } },
-    { enabled: arrived === undefined, refreshMs: askEveryMs }
+    { enabled: arrived === undefined, refreshAfter: () => askEveryMs }
   )
   const record = records.data?.rows[0]
   const take = useEffectEvent((row: UsageRow) =>

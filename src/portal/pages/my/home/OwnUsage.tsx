@@ -20,7 +20,7 @@ export const OwnUsage = () => {
   const today = now - (now % dayMs)
   const from = today - (shownDays - 1) * dayMs
   const query = { from: new Date(from).toISOString(), interval: "day", split: "model" } as const
-  const usage = useApi("/admin-ui/v1/me/usage", { query }, { refreshMs: 60_000 })
+  const usage = useApi("/admin-ui/v1/me/usage", { query })
   const buckets = usage.data?.buckets
   const { points, series } = useMemo(
     () =>

@@ -13,7 +13,7 @@ export const useRequest = (id: string) => {
   const bundle = useApi("/admin-ui/admin/debug-bundles/:request_id", { params: { request_id: id } }, { enabled })
   const explanation = useApi("/admin-ui/admin/policy/explain/:request_id", { params: { request_id: id } }, { enabled })
   const isEarly = event.data !== undefined && row === undefined
-  useApi(eventsPath, { query: { request_id: id, limit: 1 } }, { enabled: isEarly, refreshMs: againMs })
+  useApi(eventsPath, { query: { request_id: id, limit: 1 } }, { enabled: isEarly, refreshAfter: () => againMs })
   return { event, row, bundle, explanation, isEarly }
 }
 

@@ -38,7 +38,7 @@ export const RequestList = ({ filters }: { readonly filters: UsageFilters }) => 
   const rows = useMemo(() => joined(tail, list.rows), [tail, list.rows])
   const columns = useColumns(rows)
   return (
-    <Panel query={list.query} height={420} flush>
+    <Panel query={list.query} isFollowed={isOn} height={420} flush>
       <div className={styles.list} {...props}>
         <DataTable
           name="requests"

@@ -34,7 +34,11 @@ export const CancelDialog = ({ onClose, taskId }: Props) => {
   const path = taskPath`/tasks/${taskId}/cancel`
   const withdrawPath = `${path}/withdraw`
   const isAsked = cancel.data !== undefined
-  const request = useTasksApi<CancelRequest>(path, {}, { enabled: isAsked && !withdraw.isSuccess, refreshMs: 1_000 })
+  const request = useTasksApi<CancelRequest>(
+    path,
+    {},
+    { enabled: isAsked && !withdraw.isSuccess, refreshAfter: () => 1_000 }
+  )
   if (!isAsked)
     return (
       <ReasonDialog
