@@ -83,10 +83,14 @@ const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handl
       const { headers, method, remoteAddress } = yield* HttpServerRequest.HttpServerRequest
       if (!acceptsEventStream(headers["accept"]))
         return refusal(406, "This path is an event stream: send Accept: text/event-stream.")
-      const lastEventId = EventFrames.lastEventIdOf(headers["last-event-id"])
+      const ofHeader = EventFrames.lastEventIdOf(headers["last-event-id"])
+      // A page that opens a new EventSource cannot set the header. The browser sets it when it connects again.
+      const lastEventId = ofHeader ?? ((yield* RequestParameters.query).get("last_event_id") || undefined)
       if (lastEventId !== undefined && lastEventId.length > EventFrames.maxLastEventIdLength) {
         const msg = `must have at most ${EventFrames.maxLastEventIdLength} characters`
-        return invalidParameters([{ loc: ["header", "Last-Event-ID"], msg }])
+        return invalidParameters([
+          { loc: ofHeader === undefined ? ["query", "last_event_id"] : ["header", "Last-Event-ID"], msg }
+        ])
       }
       if (method === "HEAD") return HttpServerResponse.empty({ status: 200, headers: eventStreamHeaders })
       const address = Option.getOrUndefined(remoteAddress)

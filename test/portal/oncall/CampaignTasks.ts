@@ -9,21 +9,22 @@ import { defineTasks } from "../../../src/tasks/Tasks.ts"
 const topology = new RoutedTasksSharedStatusTopology({
   tasks_exchange: "campaign.tasks",
   tasks_queue: "campaign.letters",
-  task_types: ["letter", "note"],
+  task_types: ["letter", "note", "poem"],
   status_exchange: "campaign.status",
   status_queue: "campaign.status",
   prefetch_count: 4
 })
 
-/** Letters take longer than any test; notes are done at once. */
+/** Letters and poems take longer than any test; notes are done at once. */
 const writer = TaskConsumer.layer({
   consumerName: "campaign-writer",
   lifecycleStatuses: new LifecycleStatusConfig({ enabled: true }),
-  handler: Handler.make(({ task_type }) => (task_type === "letter" ? Effect.sleep("10 minutes") : Effect.void))
+  handler: Handler.make(({ task_type }) => (task_type === "note" ? Effect.void : Effect.sleep("10 minutes")))
 }).pipe(Layer.provide(BrokerClient.layer({ topology })))
 
 export const letters = Array.from({ length: 120 }, (_, n) => `letter-${n}`)
 export const notes = ["note-0", "note-1"]
+export const poem = "poem-0"
 
 /** The first letters run, and the others wait. */
 const publisher = Layer.effectDiscard(
@@ -33,6 +34,7 @@ const publisher = Layer.effectDiscard(
       yield* client.publishStatus({ task_id, task_type: "letter", status: "pending", meta: {} })
     yield* client.publishTasks([
       ...notes.map((task_id) => ({ task_id, task_type: "note", payload: {} })),
+      { task_id: poem, task_type: "poem", payload: {} },
       ...letters.map((task_id) => ({ task_id, task_type: "letter", payload: {} }))
     ])
   }).pipe(Effect.orDie, Effect.delay("1 second"), Effect.forkScoped)

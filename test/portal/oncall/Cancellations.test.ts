@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { follow } from "../Following.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
-import { letters, notes } from "./CampaignTasks.ts"
+import { letters, notes, poem } from "./CampaignTasks.ts"
 
 const tasks = fileURLToPath(new URL("CampaignTasks.ts", import.meta.url))
 
@@ -86,6 +86,39 @@ describePortal(
       await ended.getByText("2", { exact: true }).waitFor()
       const [job] = await jobsOf(portal)
       assert.deepInclude(job, { state: "finished", total: 2, ended: 2, cancelled: 0, reason: "test notes" })
+    })
+
+    it("pause the statuses of a task with the page, and miss none", async () => {
+      await allArePublished(portal)
+      const { page } = await portal.open(`/tasks/${poem}?tab=statuses`)
+      const opened: Array<string> = []
+      page.on("request", (request) => {
+        if (request.url().includes(`/events/${poem}`)) opened.push(request.url())
+      })
+      const statuses = page.getByRole("region", { name: "Statuses" })
+      await statuses.getByText("caught up, live").waitFor()
+      const rows = statuses.getByRole("row")
+      const before = await rows.count()
+      await page.locator("main#page h1").click()
+      await page.keyboard.press("l")
+      await statuses.getByText("paused", { exact: true }).waitFor()
+      const asked = await fetch(`${portal.gateway.control}/admin-ui/tasks/tasks/${poem}/cancel`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${portal.adminToken}`, "content-type": "application/json" },
+        body: JSON.stringify({ reason: "nobody reads it" })
+      })
+      assert.isTrue(asked.ok)
+      await eventuallyTrue(async () => (await count(portal, "type=poem&status=cancelled")) === 1)
+      assert.strictEqual(await rows.count(), before)
+      opened.length = 0
+      await page.keyboard.press("l")
+      await statuses.getByRole("row", { name: /cancelled/ }).waitFor()
+      assert.match(opened[0] ?? "", /\?last_event_id=./)
+      const { events } = await read<{ readonly events: ReadonlyArray<unknown> }>(
+        portal,
+        `tasks/history?task_id=${poem}`
+      )
+      await statuses.getByText(`${events.length} statuses`).waitFor()
     })
 
     it("cancel all that match, see the end, and find it among the cancellations", async () => {

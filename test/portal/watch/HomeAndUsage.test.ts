@@ -204,6 +204,9 @@ describePortal("The first minute", (portal) => {
     // minutes of so long ago are not kept, and the server refuses to look for them
     const at = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString()
     await page.goto(`${portal.gateway.control}/admin-ui/system?range=${at(3)}..${at(2.9)}`)
-    await page.getByRole("region", { name: "Our overhead", exact: true }).getByText("No request in this range.").waitFor()
+    await page
+      .getByRole("region", { name: "Our overhead", exact: true })
+      .getByText("No request in this range.")
+      .waitFor()
   })
 })

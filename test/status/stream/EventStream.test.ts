@@ -88,9 +88,10 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
           ["é2", "processing"],
           ["e3", "failed"]
         ])
-        const from = Effect.fnUntraced(function* (last: string) {
-          const client = yield* connect(`${url}/events/${id}`, {
-            "last-event-id": Buffer.from(last).toString("latin1")
+        const from = Effect.fnUntraced(function* (last: string, known?: string) {
+          const query = known === undefined ? "" : `?last_event_id=${encodeURIComponent(known)}`
+          const client = yield* connect(`${url}/events/${id}${query}`, {
+            ...(last !== "" && { "last-event-id": Buffer.from(last).toString("latin1") })
           })
           yield* client.until(({ ended }) => ended)
           return client.text
@@ -98,6 +99,9 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
         assert.strictEqual(yield* from("e1"), ready + frame(id, "é2", "processing") + frame(id, "e3", "failed"))
         assert.strictEqual(yield* from("é2"), ready + frame(id, "e3", "failed"))
         assert.strictEqual(yield* from("e3"), ready)
+        assert.strictEqual(yield* from("", "é2"), ready + frame(id, "e3", "failed"))
+        // a browser that connects again knows more than the address says
+        assert.strictEqual(yield* from("e3", "e1"), ready)
       })
     )
 
@@ -601,6 +605,10 @@ describeWith(
         assert.strictEqual(id.status, 422)
         assert.deepStrictEqual(JSON.parse(id.text), {
           detail: [{ loc: ["header", "Last-Event-ID"], msg: "must have at most 512 characters" }]
+        })
+        const known = yield* ask(`/events/t?last_event_id=${"x".repeat(513)}`)
+        assert.deepStrictEqual(JSON.parse(known.text), {
+          detail: [{ loc: ["query", "last_event_id"], msg: "must have at most 512 characters" }]
         })
         const long = yield* ask(`/events/${"x".repeat(256)}`)
         assert.deepStrictEqual(JSON.parse(long.text), {

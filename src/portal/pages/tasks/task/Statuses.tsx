@@ -62,7 +62,8 @@ const words: Readonly<Record<StreamState, readonly ["good" | "waiting" | "warnin
   replaying: ["waiting", "replaying"],
   live: ["good", "caught up, live"],
   ended: ["idle", "ended"],
-  lost: ["warning", "reconnecting"]
+  lost: ["warning", "reconnecting"],
+  paused: ["idle", "paused"]
 }
 
 /** Every status of the task as it comes, each once and in order. */
@@ -88,11 +89,7 @@ export const Statuses = ({ taskId }: { readonly taskId: string }) => {
         columns={columns}
         rows={rows}
         rowId={({ event_id, place }) => `${place} ${event_id}`}
-        empty={
-          <Empty>
-            {state === "replaying" || state === "connecting" ? "Reading the statuses…" : "No status is stored."}
-          </Empty>
-        }
+        empty={<Empty>{state === "ended" ? "No status is stored." : "Reading the statuses…"}</Empty>}
       />
     </Panel>
   )

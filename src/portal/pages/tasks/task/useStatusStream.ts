@@ -1,12 +1,15 @@
-import { useEffect, useState } from "react"
+import { useEffect, useRef, useState } from "react"
+import { withQuery } from "../../../api/http.ts"
+import { useIsPaused } from "../../../api/live.ts"
 import type { Explanation, History, StatusEvent } from "../../../api/TaskTypes.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
 
 /**
  * - `replaying`: stored statuses arrive. `live`: all of them are there, and new ones follow.
  * - `ended`: the task has ended, so that no more will come.
+ * - `paused`: the tab is hidden, or the person has paused. What is missed arrives afterwards.
  */
-export type StreamState = "connecting" | "replaying" | "live" | "ended" | "lost"
+export type StreamState = "connecting" | "replaying" | "live" | "ended" | "lost" | "paused"
 
 interface Stream {
   readonly state: StreamState
@@ -26,18 +29,28 @@ const hasEnded: ReadonlySet<Explanation["verdict"]> = new Set(["finished", "dead
 /** Follows the event stream of a task: first what is stored, then what happens. */
 export const useStatusStream = (taskId: string): Stream => {
   const [stream, setStream] = useState(empty)
+  const reader = useRef<StatusStream>(undefined)
+  const isPaused = useIsPaused()
   useEffect(() => {
     setStream(empty)
-    const reader = new StatusStream(taskId, setStream)
-    return () => reader.close()
+    const made = new StatusStream(taskId, setStream)
+    reader.current = made
+    return () => made.close()
   }, [taskId])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the stream of another task begins, too
+  useEffect(() => {
+    if (isPaused) reader.current?.pause()
+    else reader.current?.follow()
+  }, [taskId, isPaused])
   return stream
 }
 
 class StatusStream {
   private readonly taskId: string
   private readonly draw: (stream: Stream) => void
-  private source: EventSource
+  private source: EventSource | undefined
+  /** Of the latest status that has arrived. The next connection goes on after it. */
+  private lastId: string | undefined
   private events: Array<StatusEvent> = []
   private reset: string | undefined
   private state: StreamState = "connecting"
@@ -49,41 +62,55 @@ class StatusStream {
   constructor(taskId: string, draw: (stream: Stream) => void) {
     this.taskId = taskId
     this.draw = draw
-    this.source = this.connect()
   }
 
   close(): void {
-    this.source.close()
+    this.disconnect()
     window.clearTimeout(this.timer)
+  }
+
+  pause(): void {
+    if (this.state === "ended") return
+    this.disconnect()
+    this.become("paused")
+  }
+
+  /** Goes on after the last status that has arrived. */
+  follow(): void {
+    if (this.state === "ended" || this.source !== undefined) return
+    if (this.state === "paused") this.become("connecting")
+    this.connect()
+  }
+
+  private disconnect(): void {
+    this.source?.close()
+    this.source = undefined
     window.clearTimeout(this.retry)
   }
 
-  private connect(): EventSource {
-    const source = new EventSource(tasksPath + taskPath`/events/${this.taskId}`)
-    let isFirst = true
-    source.addEventListener("ready", () => {
-      // when the browser connects again, only what is new arrives
-      if (isFirst) this.events = []
-      isFirst = false
-      void this.begin()
-    })
-    source.addEventListener("status", ({ data }) => this.take(JSON.parse(data)))
+  private connect(): void {
+    const path = tasksPath + taskPath`/events/${this.taskId}`
+    const source = new EventSource(withQuery(path, { last_event_id: this.lastId }))
+    this.source = source
+    source.addEventListener("ready", () => void this.begin(source))
+    source.addEventListener("status", ({ data, lastEventId }) => this.take(JSON.parse(data), lastEventId))
     source.addEventListener("reset", ({ data }) => this.startAnew(JSON.parse(data)))
-    source.onerror = () => void this.interrupted()
-    return source
+    source.onerror = () => void this.interrupted(source)
   }
 
   /** The server says what it has stored, so that the end of the replay is known. */
-  private async begin(): Promise<void> {
+  private async begin(source: EventSource): Promise<void> {
     this.become("replaying")
     const history = await callTasks<History>("GET", "/history", { query: { task_id: this.taskId } }).catch(
       () => undefined
     )
+    if (this.source !== source) return
     this.latest = history?.events.at(-1)?.event_id
     this.notice()
   }
 
-  private take(event: StatusEvent): void {
+  private take(event: StatusEvent, id: string): void {
+    this.lastId = id
     this.events.push(event)
     this.notice()
   }
@@ -100,20 +127,19 @@ class StatusStream {
   }
 
   /** The server ends the stream with the task. The browser would ask again and again. */
-  private async interrupted(): Promise<void> {
-    if (this.source.readyState === closed) {
+  private async interrupted(source: EventSource): Promise<void> {
+    if (source.readyState === closed) {
       this.become("lost")
-      this.retry = window.setTimeout(() => {
-        this.source = this.connect()
-      }, retryMs)
+      this.retry = window.setTimeout(() => this.connect(), retryMs)
       return
     }
     const explanation = await callTasks<Explanation>("GET", taskPath`/executions/${this.taskId}/explain`).catch(
       () => undefined
     )
+    if (this.source !== source) return
     if (explanation !== undefined && hasEnded.has(explanation.verdict)) {
       // what has arrived since the last drawing is still to be drawn
-      this.source.close()
+      this.disconnect()
       this.become("ended")
     } else this.become("lost")
   }
