@@ -45,7 +45,10 @@ const Sequence = Schema.NumberFromString.check(
   Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 )
 
-/** `from` is inclusive, `to` exclusive. Every other filter is an exact match. */
+/**
+ * `from` is inclusive, `to` exclusive. `configuring=true` returns the changes of what a configuration document has, and
+ * the applies of documents; `false` the other events. Every other filter is an exact match.
+ */
 export const AuditQuery = Schema.Struct({
   from: Schema.optionalKey(RangeTime),
   to: Schema.optionalKey(RangeTime),
@@ -54,6 +57,7 @@ export const AuditQuery = Schema.Struct({
   target_type: Text,
   target_id: Text,
   sequence: Schema.optionalKey(Sequence),
+  configuring: Schema.optionalKey(Schema.Literals(["true", "false"])),
   limit: Schema.optionalKey(PageLimit),
   cursor: Schema.optionalKey(Cursor)
 })

@@ -89,6 +89,33 @@ export const auditActions = {
   session: ["sessions:sign_in", "sessions:sign_out", "sessions:end"]
 } as const
 
+/** The events of these actions change something that a document has. Those of an apply come before its own event. */
+export const configuringActions: ReadonlyArray<string> = [
+  "keys:create",
+  "keys:update",
+  "limits:grant_model",
+  "keys:disable",
+  "keys:enable",
+  "keys:revoke",
+  "keys:revoke_by_holder",
+  "policies:upsert-layer",
+  "policies:delete-layer",
+  ...auditActions.project,
+  ...auditActions.provider,
+  ...auditActions.upstream_credential_mapping,
+  ...auditActions.family_a_route,
+  ...auditActions.upstream_passthrough_settings,
+  ...auditActions.model_price,
+  ...auditActions.guardrail,
+  ...auditActions.service_registry,
+  ...auditActions.studio_connection,
+  ...auditActions.service,
+  ...auditActions.gateway_auth_settings
+]
+
+/** The action of the event that ends an apply of a document. */
+export const [applyAction] = auditActions.configuration
+
 type Targets = typeof auditActions
 
 export type AuditAction = {

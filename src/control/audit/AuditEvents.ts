@@ -4,6 +4,7 @@ import { type AuditQuery, ListedEvent } from "../api/AuditApi.ts"
 import type { Cursor } from "../api/schema/Fields.ts"
 import { micros, type Page, readPage } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { applyAction, configuringActions } from "./Audit.ts"
 
 export class AuditEvents extends Context.Service<
   AuditEvents,
@@ -15,6 +16,8 @@ export class AuditEvents extends Context.Service<
 }
 
 const defaultLimit = 100
+
+const ofConfigurations = [...configuringActions, applyAction]
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -40,10 +43,11 @@ const make = Effect.gen(function* () {
     END`
 
   return AuditEvents.of({
-    list: Effect.fn("AuditEvents.list")(function* ({ cursor, from, limit = defaultLimit, to, ...exact }) {
+    list: Effect.fn("AuditEvents.list")(function* ({ configuring, cursor, from, limit = defaultLimit, to, ...exact }) {
       const matching = sql.and([
         ...(from === undefined ? [] : [sql`created_at >= ${DateTime.toDateUtc(from)}`]),
         ...(to === undefined ? [] : [sql`created_at < ${DateTime.toDateUtc(to)}`]),
+        ...(configuring === undefined ? [] : [sql`(action = ANY(${ofConfigurations})) = ${configuring === "true"}`]),
         ...Object.entries(exact).map(([column, value]) => sql`${sql(column)} = ${value}`)
       ])
       return yield* readPage(

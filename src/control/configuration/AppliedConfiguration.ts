@@ -1,32 +1,8 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { type AppliedConfiguration, maxChangesSince } from "../api/ConfigurationApi.ts"
-import { auditActions } from "../audit/Audit.ts"
+import { applyAction, configuringActions } from "../audit/Audit.ts"
 import { Count, computedRows } from "../store/Rows.ts"
-
-/** The events of these actions change something that a document has. Those of an apply come before its own event. */
-const configuring: ReadonlyArray<string> = [
-  "keys:create",
-  "keys:update",
-  "limits:grant_model",
-  "keys:disable",
-  "keys:enable",
-  "keys:revoke",
-  "keys:revoke_by_holder",
-  "policies:upsert-layer",
-  "policies:delete-layer",
-  ...auditActions.project,
-  ...auditActions.provider,
-  ...auditActions.upstream_credential_mapping,
-  ...auditActions.family_a_route,
-  ...auditActions.upstream_passthrough_settings,
-  ...auditActions.model_price,
-  ...auditActions.guardrail,
-  ...auditActions.service_registry,
-  ...auditActions.studio_connection,
-  ...auditActions.service,
-  ...auditActions.gateway_auth_settings
-]
 
 /** Reads which document was applied last, and how many changes were made since. */
 export const make = (sql: SqlClient.SqlClient) =>
@@ -34,10 +10,10 @@ export const make = (sql: SqlClient.SqlClient) =>
     const applied = yield* appliedRows.first(sql`
       SELECT sequence, created_at, coalesce((after_json->>'changes')::integer, 0) AS changes,
         (SELECT name FROM operator_tokens WHERE operator_tokens.id = actor_token_id) AS actor_name
-      FROM audit_events WHERE action = 'configuration:apply' ORDER BY sequence DESC LIMIT 1`)
+      FROM audit_events WHERE action = ${applyAction} ORDER BY sequence DESC LIMIT 1`)
     if (applied === undefined) return { applied: null, changes_since: null }
     const { count } = yield* countRows.only(sql`SELECT count(*)::integer AS count FROM (
-      SELECT 1 FROM audit_events WHERE sequence > ${applied.sequence} AND action = ANY(${configuring})
+      SELECT 1 FROM audit_events WHERE sequence > ${applied.sequence} AND action = ANY(${configuringActions})
       LIMIT ${maxChangesSince}) AS later`)
     const { actor_name, changes, created_at, sequence } = applied
     const state: AppliedConfiguration = {

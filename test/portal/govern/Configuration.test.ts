@@ -54,6 +54,15 @@ describePortal("The configuration", (portal) => {
       .waitFor()
   })
 
+  it("has a history that tells applies from changes by hand, and leaves out what changes nothing of it", async () => {
+    const { page } = await portal.open("/configuration?tab=history")
+    const history = page.getByRole("table", { name: "History of the configuration" })
+    await history.getByRole("row").filter({ hasText: "configuration:apply" }).getByText("applied").waitFor()
+    await portal.gateway.operate("POST", "/projects", { name: "seen at once" })
+    await history.getByRole("row").nth(1).filter({ hasText: "projects:create" }).getByText("by hand").waitFor()
+    assert.strictEqual(await history.getByText(/sessions:|operators:/).count(), 0)
+  })
+
   it("is compared as it is now, whatever an older answer says", async () => {
     const { page } = await portal.open("/configuration?tab=plan")
     const document = page.getByRole("textbox", { name: "Configuration" })

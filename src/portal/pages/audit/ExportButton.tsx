@@ -7,7 +7,8 @@ import type { QueryOf } from "../../api/Endpoints.ts"
 import { countText } from "../../shared/words/format.ts"
 import { errorOf } from "./verification.ts"
 
-type Query = { readonly [Name in keyof QueryOf<"GET", "/admin-ui/admin/audit-events">]?: string | number | undefined }
+type Filters = QueryOf<"GET", "/admin-ui/admin/audit-events">
+type Query = { readonly [Name in keyof Filters]?: Filters[Name] | undefined }
 
 const eventsAtOnce = 500
 /** As many as a browser keeps without pain. The command `audit archive` has no such limit. */

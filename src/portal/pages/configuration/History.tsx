@@ -1,6 +1,7 @@
 import { Button, Group, Stack } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
+import { useLiveRefresh } from "../../api/live.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
@@ -8,8 +9,10 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { actorOf } from "../../shared/policy/actor.ts"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 
 type Event = ResponseOf<"GET", "/admin-ui/admin/audit-events">[number]
@@ -22,13 +25,15 @@ interface Step {
 }
 
 export const historyPath = "/admin-ui/admin/audit-events"
-export const historyRequest = { query: { limit: 200 } }
+export const historyRequest = { query: { configuring: "true", limit: 200 } }
+const liveTopics = ["configuration"] as const
 
 /** What was configured by whom. Changes of one request stand together, as an apply makes them. */
 export const History = () => {
   const { change, text } = useTextSearch()
   const mayRead = useAllowed("audit:read")
   const list = useApiList(historyPath, historyRequest, { enabled: mayRead })
+  useLiveRefresh(liveTopics, [historyPath])
   if (!mayRead) {
     return (
       <p>
@@ -36,8 +41,7 @@ export const History = () => {
       </p>
     )
   }
-  const configuring = list.rows.filter(({ target_type }) => !silent.has(target_type))
-  const steps = [...Map.groupBy(configuring, ({ request_id }) => request_id)].flatMap(
+  const steps = [...Map.groupBy(list.rows, ({ request_id }) => request_id)].flatMap(
     ([id, events]): ReadonlyArray<Step> => {
       const [first] = events
       return first === undefined ? [] : [{ id, events, first }]
@@ -85,9 +89,6 @@ const StepView = ({ events }: Pick<Step, "events">) =>
     </Stack>
   )
 
-/** Their events change nothing of the document. */
-const silent = new Set(["session", "provider_health", "policy", "tasks", "upstream_ui", "audit_log", "vault"])
-
 const columns: ReadonlyArray<Column<Step>> = [
   { id: "at", header: "Time", width: 120, cell: ({ first }) => <When at={first.created_at} /> },
   {
@@ -95,7 +96,18 @@ const columns: ReadonlyArray<Column<Step>> = [
     header: "By",
     main: true,
     width: 150,
-    cell: ({ first }) => <ForeignText>{first.actor_name ?? "–"}</ForeignText>
+    cell: ({ first }) => <ForeignText>{actorOf(first)}</ForeignText>
+  },
+  {
+    id: "how",
+    header: "How",
+    width: 110,
+    cell: ({ events }) =>
+      events.some(({ target_type }) => target_type === "configuration") ? (
+        <StatusWord meaning="good">applied</StatusWord>
+      ) : (
+        "by hand"
+      )
   },
   {
     id: "what",
