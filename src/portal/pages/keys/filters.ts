@@ -5,16 +5,19 @@ import type { Filter } from "../../shared/table/FilterBar.tsx"
 import type { KeyQuery } from "./words/key.ts"
 
 const states = ["active", "disabled", "expired", "revoked"] as const
-const sorts = ["created_at", "last_used_at", "expires_at", "spend"] as const
 const orders = ["asc", "desc"] as const
+type Sort = NonNullable<KeyQuery["sort_by"]>
 
-/** The order in which the server lists if nothing else is said. */
-const usualOrder: Readonly<Record<(typeof sorts)[number], (typeof orders)[number]>> = {
+/** All orders of the server, each in the direction that the server has if nothing else is said. */
+const usualOrder: Readonly<Record<Sort, (typeof orders)[number]>> = {
   created_at: "desc",
   last_used_at: "desc",
   expires_at: "asc",
+  rotation_due_at: "asc",
   spend: "desc"
 }
+
+const isSort = (text: string | undefined): text is Sort => text !== undefined && Object.hasOwn(usualOrder, text)
 
 const oneOf = <Name extends string>(names: ReadonlyArray<Name>, text: string | undefined): Name | undefined =>
   names.find((name) => name === text)
@@ -22,7 +25,8 @@ const oneOf = <Name extends string>(names: ReadonlyArray<Name>, text: string | u
 /** Returns the query of the list as the address says it. */
 export const useKeyQuery = () => {
   const { change, text } = useTextSearch()
-  const by = oneOf(sorts, text("sort_by")) ?? "created_at"
+  const asked = text("sort_by")
+  const by = isSort(asked) ? asked : "created_at"
   const order = oneOf(orders, text("sort_order")) ?? usualOrder[by]
   const query: KeyQuery = {
     ...given("q", text("q")),
@@ -31,14 +35,14 @@ export const useKeyQuery = () => {
     ...given("team_id", text("team_id")),
     ...given("project_id", text("project_id")),
     ...(text("near_limit") === "true" && { near_limit: "true" as const }),
-    ...(text("sort_by") !== undefined && { sort_by: by }),
+    ...(asked !== undefined && { sort_by: by }),
     ...(order !== usualOrder[by] && { sort_order: order })
   }
   const sorting = {
     by,
     isReversed: order !== usualOrder[by],
     onSort: (next: string) => {
-      const name = oneOf(sorts, next) ?? "created_at"
+      const name = isSort(next) ? next : "created_at"
       const reversed = usualOrder[name] === "asc" ? "desc" : "asc"
       change({
         sort_by: name,

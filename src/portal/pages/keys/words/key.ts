@@ -1,4 +1,4 @@
-import type { ResponseOf } from "../../../api/Endpoints.ts"
+import type { QueryOf, ResponseOf } from "../../../api/Endpoints.ts"
 import type { ConfigurationSections } from "../../../shared/words/CopyAs.tsx"
 import type { Meaning } from "../../../shared/words/StatusWord.tsx"
 
@@ -17,7 +17,7 @@ export interface KeyQuery {
   readonly team_id?: string
   readonly project_id?: string
   readonly near_limit?: "true"
-  readonly sort_by?: "created_at" | "last_used_at" | "expires_at" | "spend"
+  readonly sort_by?: Extract<QueryOf<"GET", typeof keysPath>["sort_by"], string>
   readonly sort_order?: "asc" | "desc"
 }
 
