@@ -316,6 +316,17 @@ describePortal("Keys", (portal) => {
     await page.getByRole("link", { name: "Tag 105 keys: add to replace" }).waitFor()
   })
 
+  it("that are too many to be rotated at once leave the button, with the reason", async () => {
+    const { answer, axe, page } = await portal.open("/keys?q=fleet")
+    await answer("/admin/bulk-key-changes/selection", { body: { selected: 6_000, is_too_many: false } })
+    await page.getByLabel("Select all rows that are shown").click()
+    await page.getByRole("button", { name: "Select all that match" }).click()
+    await page.getByText("all 6,000 that match").waitFor()
+    assert.isTrue(await page.getByRole("button", { name: "Rotate", exact: true }).isDisabled())
+    await page.getByText("At most 5,000 keys are rotated at once").waitFor()
+    assert.deepStrictEqual(await axe(), [])
+  })
+
   it("are rotated together, with their new secrets in one file", async () => {
     for (const name of ["rotated a", "rotated b"]) await makeKey(portal, { name, tags: ["together"] })
     const { page } = await portal.open("/keys?tag=together")

@@ -1,5 +1,5 @@
 import { Button, Group } from "@mantine/core"
-import { useState } from "react"
+import { useId, useState } from "react"
 import { call } from "../../../api/control.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { useSubmit } from "../../../shared/change/useSubmit.ts"
@@ -35,6 +35,8 @@ export const BulkBar = ({ hasMore, onClear, onMatching, query, selection }: Prop
   }
   const filter = filterOf(query)
   const count = countOf(selection)
+  const isTooManyToRotate = count > mostRead
+  const reasonId = useId()
   const isTooMany = selection.kind === "matching" && selection.isTooMany
   const selectAll = () =>
     void all.submit(async () => {
@@ -65,14 +67,21 @@ export const BulkBar = ({ hasMore, onClear, onMatching, query, selection }: Prop
               {action.label}
             </Button>
           ))}
-      {mayRotate && count <= mostRead && (
+      {mayRotate && (
         <Button
           variant="default"
+          disabled={isTooManyToRotate}
+          aria-describedby={isTooManyToRotate ? reasonId : undefined}
           loading={rotation.isBusy}
           onClick={() => void rotation.submit(async () => setToRotate(await keysOf(selection)))}
         >
           Rotate
         </Button>
+      )}
+      {mayRotate && isTooManyToRotate && (
+        <span id={reasonId}>
+          At most {countText(mostRead)} keys are rotated at once: their new secrets pass through this browser.
+        </span>
       )}
       <Button variant="subtle" color="gray" onClick={onClear}>
         Clear
