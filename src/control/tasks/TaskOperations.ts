@@ -23,10 +23,10 @@ const scopesOf = (method: string): ReadonlyArray<Scope> =>
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
 
-/** A check of an edit is sent as a change, and changes nothing. The query of a request must not make it look like one. */
-const changesSomething = (method: string, url: string): boolean => !isRead(method) && !checkOfEdit.test(url)
+/** A check of an edit or a replay is sent as a change, and changes nothing. The query of a request must not make it look like one. */
+const changesSomething = (method: string, url: string): boolean => !isRead(method) && !check.test(url)
 
-const checkOfEdit = /^\/dlq\/messages\/[^/?#;]+\/edits\/check(\?.*)?$/
+const check = /^\/dlq\/(messages\/[^/?#;]+\/edits|replays)\/check(\?.*)?$/
 
 interface Recorded {
   readonly operation: typeof Operation.Type

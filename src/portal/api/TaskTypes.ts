@@ -15,7 +15,7 @@ import type {
   RepairedMany
 } from "../../status/dead-letters/DeadLetterStore.ts"
 import type * as Diagnosis from "../../status/dead-letters/Diagnosis.ts"
-import type { Selection } from "../../status/dead-letters/Selection.ts"
+import type { ReplaySelection, Selection } from "../../status/dead-letters/Selection.ts"
 import type { PayloadFit } from "../../status/payload/PayloadFit.ts"
 import type { BrokerState, QueueView } from "../../status/queues/QueueBoard.ts"
 import type { TopologyView } from "../../status/queues/TopologyMap.ts"
@@ -38,6 +38,7 @@ export type {
   RepairedMany,
   ReplayJob,
   ReplayPlan,
+  ReplaySelection,
   ReplayStep,
   StatusCount,
   TopologyView,
@@ -167,6 +168,13 @@ export interface CheckedEdit extends PayloadFit {
 
 export interface ReplayJobDetail extends ReplayJob {
   readonly problems: ReadonlyArray<Problem>
+}
+
+/** How many letters a replay would take now. */
+export interface CheckedReplay {
+  readonly total: number
+  /** More match than one replay takes. */
+  readonly truncated: boolean
 }
 
 export interface ReplayPage {

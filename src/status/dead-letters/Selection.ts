@@ -8,16 +8,30 @@ export const Selection = Schema.Union([
 ])
 export type Selection = typeof Selection.Type
 
+/** The records to replay: also those of tasks that were not replayed when the request arrives. */
+export type ReplaySelection = Selection | { readonly task_ids: ReadonlyArray<string> }
+
 const idsPerPage = 1_000
+const tasksAtOnce = 16
 
 /** The state that the records of a filter have. Default: that of records that were not replayed. */
 export const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
 
-/** Reads the ids of all records that match now. Records that are indexed later do not appear on later pages. */
-export const idsOf = Effect.fnUntraced(function* (selection: Selection, maxIds: number) {
+/** Reads the ids of all records that are selected now, at most `maxIds`. */
+export const idsOf = Effect.fnUntraced(function* (selection: ReplaySelection, maxIds: number) {
   if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
+  if ("filter" in selection) return yield* matchingIds(selection.filter, maxIds)
+  const found = yield* Effect.forEach(new Set(selection.task_ids), (task_id) => matchingIds({ task_id }, maxIds), {
+    concurrency: tasksAtOnce
+  })
+  const ids = found.flatMap((ofTask) => ofTask.ids)
+  return { ids: ids.slice(0, maxIds), truncated: ids.length > maxIds || found.some(({ truncated }) => truncated) }
+})
+
+/** Records that are indexed later do not appear on later pages. */
+const matchingIds = Effect.fnUntraced(function* (given: DeadLetterFilter, maxIds: number) {
   const store = yield* DeadLetterStore
-  const filter = { ...selection.filter, state: stateOf(selection.filter) }
+  const filter = { ...given, state: stateOf(given) }
   const unclaimed = filter.state === "replay_unknown"
   const ids: Array<string> = []
   let cursor: string | null | undefined

@@ -3,7 +3,7 @@ import { isJsonObject } from "../../messaging/envelope/Envelope.ts"
 import { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import { DeadLetterFilter, type PageOptions } from "../dead-letters/DeadLetterStore.ts"
-import type { Selection } from "../dead-letters/Selection.ts"
+import type { ReplaySelection, Selection } from "../dead-letters/Selection.ts"
 import type { Edit } from "../replay/LetterEdit.ts"
 import * as ReplayPlan from "../replay/ReplayPlan.ts"
 import type { InvalidParameter } from "./ErrorBody.ts"
@@ -72,15 +72,22 @@ export const replayRequest = (
   maxIds: number,
   aliases: ContractAliasConfig,
   now: number
-): Decoded<{ readonly selection: Selection; readonly force: boolean; readonly plan?: ReplayPlan.ReplayPlan }> => {
-  if (!isObject(body)) return invalid("body", "", "must be a JSON object with ids or filter")
-  const unknown = Object.keys(body).filter((name) => !["ids", "filter", "force", "plan"].includes(name))
+): Decoded<{ readonly selection: ReplaySelection; readonly force: boolean; readonly plan?: ReplayPlan.ReplayPlan }> => {
+  if (!isObject(body)) return invalid("body", "", "must be a JSON object with ids, filter or task_ids")
+  const unknown = Object.keys(body).filter((name) => !["ids", "filter", "task_ids", "force", "plan"].includes(name))
   if (unknown.length > 0) {
-    return Result.fail(unknown.map((name) => problem("body", name, "is unknown: use ids, filter, force or plan")))
+    return Result.fail(
+      unknown.map((name) => problem("body", name, "is unknown: use ids, filter, task_ids, force or plan"))
+    )
   }
-  const { filter, force = false, ids, plan } = body
+  const { filter, force = false, ids, plan, task_ids } = body
   if (typeof force !== "boolean") return invalid("body", "force", "must be true or false")
-  const selection = selectionOf({ ids, filter }, maxIds, force, aliases)
+  const selection =
+    task_ids === undefined
+      ? selectionOf({ ids, filter }, maxIds, force, aliases)
+      : ids === undefined && filter === undefined
+        ? Result.map(idsOf(task_ids, maxIds, "task_ids"), (task_ids): ReplaySelection => ({ task_ids }))
+        : invalid("body", "task_ids", "must be left out with ids or filter")
   if (plan === undefined) return Result.map(selection, (selection) => ({ selection, force }))
   return Result.flatMap(selection, (selection) => Result.map(planOf(plan, now), (plan) => ({ selection, force, plan })))
 }
@@ -197,10 +204,16 @@ export const queueName = (body: unknown): Decoded<string> => {
   return isText(queue_name) ? Result.succeed(queue_name) : Result.fail(textProblem("body", "queue_name", queue_name))
 }
 
-const idsOf = (ids: unknown, maxIds: number): Decoded<ReadonlyArray<string>> =>
+const idsOf = (ids: unknown, maxIds: number, name: "ids" | "task_ids" = "ids"): Decoded<ReadonlyArray<string>> =>
   Array.isArray(ids) && ids.length > 0 && ids.length <= maxIds && ids.every(isText)
     ? Result.succeed(ids)
-    : invalid("body", "ids", `must be a list of 1 to ${maxIds} dlq_ids: split a longer list into several requests`)
+    : invalid(
+        "body",
+        name,
+        `must be a list of 1 to ${maxIds} ${names[name]}: split a longer list into several requests`
+      )
+
+const names = { ids: "dlq_ids", task_ids: "ids of tasks" } as const
 
 const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   if (!isObject(given)) return invalid("body", "filter", "must be an object")

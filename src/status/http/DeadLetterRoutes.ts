@@ -121,6 +121,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       if (Option.isSome(replayJobs)) {
         const { value: jobs } = replayJobs
         yield* add("POST", replays, ReplayJobHandlers.start(jobs, aliases, bodyRoom))
+        yield* add("POST", `${replays}/check`, ReplayJobHandlers.check(jobs, aliases, bodyRoom))
         yield* add("GET", replays, ReplayJobHandlers.list(jobs, aliases))
         yield* add("GET", `${replays}/:replay_id`, ReplayJobHandlers.detail(jobs, aliases))
         yield* add("POST", `${replays}/:replay_id/pause`, ReplayJobHandlers.pause(jobs, aliases))

@@ -2,6 +2,7 @@ import { Clock, Effect, Result } from "effect"
 import { HttpServerRequest } from "effect/http"
 import type * as BodyMemory from "../../http/BodyMemory.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
+import { idsOf } from "../dead-letters/Selection.ts"
 import type { ReplayJob, ReplayJobs } from "../replay/ReplayJobs.ts"
 import * as ReplayPlan from "../replay/ReplayPlan.ts"
 import * as Parameters from "./DeadLetterParameters.ts"
@@ -26,14 +27,32 @@ export const start = (
   { withReservation }: BodyMemory.BodyMemory["Service"]
 ) => withReservation(Number(maxBody))(create(jobs, aliases))
 
+/** Says how many records a request would replay. Nothing is replayed or stored. */
+export const check = (
+  jobs: Jobs,
+  aliases: ContractAliasConfig,
+  { withReservation }: BodyMemory.BodyMemory["Service"]
+) =>
+  withReservation(Number(maxBody))(
+    Effect.gen(function* () {
+      const { selection } = yield* requested(jobs, aliases)
+      const { ids, truncated } = yield* idsOf(selection, jobs.maxIds)
+      return ok({ total: ids.length, truncated })
+    })
+  )
+
+const requested = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const body = parseOrUndefined(yield* bodyText(maxBody))
+  return yield* orInvalid(Parameters.replayRequest(body, jobs.maxIds, aliases, yield* Clock.currentTimeMillis))
+})
+
 const create = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const idempotencyKey = headers["idempotency-key"]
   if (idempotencyKey !== undefined && (idempotencyKey === "" || idempotencyKey.length > 255)) {
     return yield* orInvalid(Result.fail([{ loc: ["header", "Idempotency-Key"], msg: "must have 1 to 255 characters" }]))
   }
-  const body = parseOrUndefined(yield* bodyText(maxBody))
-  const request = yield* orInvalid(Parameters.replayRequest(body, jobs.maxIds, aliases, yield* Clock.currentTimeMillis))
+  const request = yield* requested(jobs, aliases)
   const created = yield* jobs.create({ ...request, ...(idempotencyKey !== undefined && { idempotencyKey }) })
   return ok(jobBody(aliases, created.job), created.existing ? 200 : 202)
 })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { Selection } from "../dead-letters/Selection.ts"
+import type { ReplaySelection } from "../dead-letters/Selection.ts"
 import { planOf, ReplayPlan, ReplayStep, stepsOf } from "./ReplayPlan.ts"
 
 /** A record that was not replayed, or whose outcome is unknown. */
@@ -43,7 +43,7 @@ export type ReplayJob = typeof ReplayJob.Type
 
 /** The fields of a job without a plan, as it begins. */
 export const fieldsOf = (job: {
-  readonly selection: Selection
+  readonly selection: ReplaySelection
   readonly force: boolean
   readonly total: number
   readonly truncated: boolean

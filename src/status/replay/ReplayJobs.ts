@@ -7,7 +7,7 @@ import { Redis, type RedisError } from "../../services/Redis.ts"
 import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
 import { DeadLetterFilter, DeadLetterStore, type UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
 import { baseOf } from "../dead-letters/RedisDLQStore.ts"
-import { idsOf, Selection, stateOf } from "../dead-letters/Selection.ts"
+import { idsOf, type ReplaySelection, Selection, stateOf } from "../dead-letters/Selection.ts"
 import * as StoredJobs from "../jobs/StoredJobs.ts"
 import { isJobId, now } from "../jobs/StoredJobs.ts"
 import { fieldsOf, jobOf, Problem, ReplayJob } from "./ReplayJob.ts"
@@ -15,7 +15,7 @@ import * as Scripts from "./ReplayJobScripts.ts"
 import * as ReplayPlan from "./ReplayPlan.ts"
 import * as PlanScripts from "./ReplayPlanScripts.ts"
 
-export { Problem, ReplayJob, Selection }
+export { Problem, ReplayJob, type ReplaySelection, Selection }
 
 /** `other_request`: the idempotency key belongs to a different request. `too_many`: `maxRunning` jobs are running. */
 export class ReplayJobRefused extends Schema.TaggedError<ReplayJobRefused>()("ReplayJobRefused", {
@@ -52,7 +52,7 @@ export class ReplayJobs extends Context.Service<
 
     /** Creates a job, or returns the job that was created with the same `idempotencyKey` in the last 24 hours. */
     readonly create: (request: {
-      readonly selection: Selection
+      readonly selection: ReplaySelection
       readonly force: boolean
       /** Replays the records in steps. Default: all at once. */
       readonly plan?: ReplayPlan.ReplayPlan | undefined

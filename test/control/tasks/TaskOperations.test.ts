@@ -144,6 +144,7 @@ describe("the routes of tasks at the control listener", () => {
         )
         const operated = (yield* events).length
         yield* call("POST", "/admin-ui/tasks/dlq/messages/x/edits/check")
+        yield* call("POST", "/admin-ui/tasks/dlq/replays/check")
         assert.strictEqual((yield* events).length, operated)
         yield* call("POST", "/admin-ui/tasks/queues/x?x=/edits/check")
         yield* call("POST", "/admin-ui/tasks/queues/x?x=/dlq/messages/x/edits/check")

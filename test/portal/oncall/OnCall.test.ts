@@ -245,6 +245,59 @@ describePortal(
       await page.getByText(/^The replay is cancelled/).waitFor()
     })
 
+    it("replay the letters of the tasks that they have selected, which the server finds in one request", async () => {
+      await allAreDead(portal)
+      const { axe, page } = await portal.open("/tasks?q=status:failed")
+      await page.getByRole("row").filter({ hasText: "refused-5" }).waitFor()
+      await page.getByRole("checkbox", { name: "Select all rows that are shown" }).click()
+      const asked: Array<string> = []
+      page.on("request", (request) => {
+        if (new URL(request.url()).pathname.includes("/tasks/dlq/")) asked.push(new URL(request.url()).pathname)
+      })
+      await page.getByRole("button", { name: "Replay their dead letters" }).click()
+      const dialog = page.getByRole("dialog", { name: "Replay in steps" })
+      await dialog.getByText(/^\d+ tasks have \d+ open letters\./).waitFor()
+      await eventuallyTrue(async () => /^1 · 10/.test(await dialog.getByLabel("Steps").inputValue()))
+      assert.sameMembers(
+        asked.map((path) => path.replace("/admin-ui/tasks", "")),
+        ["/dlq/replays/check", "/dlq/replays"]
+      )
+      assert.deepStrictEqual(await axe(), [])
+    })
+
+    it("select all letters that match, also those that are not shown", async () => {
+      await allAreDead(portal)
+      const items = await lettersOf(portal)
+      const { answer, axe, page } = await portal.open("/dead-letters")
+      // so that more match than are shown
+      await answer(/\/dlq\/messages\?/, { body: { items: items.slice(0, 2), next_cursor: "1" } })
+      await follow(page, "/dead-letters?tab=letters&reason=handler_error")
+      await page.getByRole("checkbox", { name: "Select all rows that are shown" }).click()
+      await page.getByText("2 selected").waitFor()
+      await page.getByRole("button", { name: "Select all that match" }).click()
+      const open = items.filter(({ state }) => state === "dead_lettered").length
+      await page.getByText(`all ${open} that match`).waitFor()
+      await page.getByRole("button", { name: "Archive", exact: true }).click()
+      const dialog = page.getByRole("dialog", { name: "Archive all that match" })
+      await dialog.getByText("State: dead_lettered, Reason: handler_error").waitFor()
+      assert.deepStrictEqual(await axe(), [])
+      await page.keyboard.press("Escape")
+      await page.getByRole("row").nth(1).getByRole("checkbox").click()
+      // whoever leaves one out no longer means all
+      await page.getByText("1 selected").waitFor()
+      await page.getByRole("row").nth(1).getByRole("checkbox").click()
+      await page.getByRole("button", { name: "Select all that match" }).click()
+      await page.getByRole("button", { name: "Replay in steps" }).click()
+      const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)
+      await page.getByRole("dialog").getByLabel("Begin at").fill(tomorrow)
+      const request = page.waitForRequest(/\/dlq\/replays$/)
+      await page.getByRole("dialog").getByRole("button", { name: "Start the replay" }).click()
+      assert.deepInclude(JSON.parse((await request).postData() ?? ""), {
+        filter: { reason: "handler_error", state: "dead_lettered" }
+      })
+      await page.getByRole("heading", { name: /^Replay/, level: 1 }).waitFor()
+    })
+
     it("are shown stored names as text", async () => {
       await allAreDead(portal)
       const { page } = await portal.open(`/tasks/${encodeURIComponent(hostile)}`)

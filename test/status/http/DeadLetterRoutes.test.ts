@@ -95,6 +95,8 @@ describe.each(variants)("dead letters over HTTP, $name", ({ doors, skip }) => {
         [{ filter: { reason: null } }, "filter.reason"],
         [{ filter: { state: "replayed" } }, "filter.state"],
         [{ filter: { state: "gone" }, force: true }, "filter.state"],
+        [{ task_ids: [] }, "task_ids"],
+        [{ task_ids: ["a"], ids: ["a"] }, "task_ids"],
         [{ ids: ["a"], force: "yes" }, "force"],
         [{ ids: ["a"], sure: true }, "sure"]
       ]

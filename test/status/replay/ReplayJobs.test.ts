@@ -132,6 +132,30 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
     }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
   )
 
+  live("take the open letters of tasks in one request, and are counted before", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const { get, post } = yield* start({}, { worker: null })
+      for (let n = 0; n < 3; n++)
+        for (const task_id of ["a", "b", "c"])
+          yield* store.record(deadLetter(`${task_id}${n}`, { task_id, source_queue_name: source }))
+      yield* store.record(deadLetter("done", { task_id: "a", state: "replayed", replayed_at: "then" }))
+      const count = yield* post("/dlq/replays/check", { task_ids: ["a", "none", "a"], plan: {} })
+      assert.deepStrictEqual([count.status, count.body], [200, { total: 3, truncated: false }])
+      const filtered = yield* post("/dlq/replays/check", { filter: { reason: "handler_error" } })
+      assert.deepStrictEqual(filtered.body, { total: 5, truncated: true })
+      assert.lengthOf((yield* get("/dlq/replays")).body.replays, 0)
+      const { body: job } = yield* post("/dlq/replays", { task_ids: ["b"] })
+      assert.deepStrictEqual([job.total, job.truncated, job.filter], [3, false, null])
+      yield* ReplayWorker.work(job.replay_id, "worker")
+      assert.deepStrictEqual((yield* over(get, job.replay_id)).replayed, 3)
+      const { body: both } = yield* post("/dlq/replays", { task_ids: ["a", "b", "c"] })
+      assert.deepStrictEqual([both.total, both.truncated], [5, true])
+      assert.deepStrictEqual((yield* post("/dlq/replays/check", { task_ids: ["b"] })).body.total, 0)
+    }).pipe(Effect.scoped, Effect.provide(stores({}, { maxIds: 5 }).pipe(Layer.provideMerge(doors))))
+  )
+
   live("that are forced take what a filter without a state means, and by ids whatever is named", () =>
     Effect.gen(function* () {
       const store = yield* DeadLetterStore

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router"
 import { type ReactNode, useState } from "react"
 import { useUtc } from "../../address/useUtc.ts"
 import { useTasksApi, useTasksWrite } from "../../api/queries.ts"
-import type { LetterSelection, ReplayJob, ReplayPage } from "../../api/TaskTypes.ts"
+import type { ReplayJob, ReplayPage, ReplaySelection } from "../../api/TaskTypes.ts"
 import { useTell } from "../change/useTell.tsx"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
 import { randomKey } from "./randomKey.ts"
@@ -12,7 +12,7 @@ import { type PlanTexts, planBody } from "./replayPlan.ts"
 const replaysPath = "/dlq/replays"
 
 interface Props {
-  readonly selection: LetterSelection
+  readonly selection: ReplaySelection
   /** What is replayed, in words. */
   readonly children: ReactNode
   readonly force?: boolean
