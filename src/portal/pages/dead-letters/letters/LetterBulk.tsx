@@ -4,19 +4,31 @@ import type { DeadLetterSummary } from "../../../api/TaskTypes.ts"
 import { ReplayPlanDialog } from "../../../shared/tasks/ReplayPlanDialog.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
+import { AllLetters, AllLettersCount } from "./AllLetters.tsx"
+import type { LetterFilter } from "./letterFilter.ts"
 
 interface Props {
   readonly letters: ReadonlyArray<DeadLetterSummary>
+  /** All that match are meant, and not only the letters that are shown. */
+  readonly matching?: LetterFilter | undefined
+  /** Selects all that match. Left out where the letters are all of them. */
+  readonly onAll?: (() => void) | undefined
   readonly onDone: () => void
 }
 
-/** What can be done with the selected letters. */
-export const LetterBulk = ({ letters, onDone }: Props) => {
+/** What can be done with the selected letters, or with all that match. */
+export const LetterBulk = ({ letters, matching, onAll, onDone }: Props) => {
   const [asked, setAsked] = useState<"replay" | "archive">()
   const ids = letters.map(({ dlq_id }) => dlq_id)
+  const selection = matching === undefined ? { ids } : { filter: matching }
   return (
-    <Group gap={6}>
-      <strong>{ids.length} selected</strong>
+    <Group gap={6} role="toolbar" aria-label="Selected letters">
+      {matching === undefined ? <strong>{ids.length} selected</strong> : <AllLettersCount filter={matching} />}
+      {matching === undefined && onAll !== undefined && (
+        <Button variant="subtle" onClick={onAll}>
+          Select all that match
+        </Button>
+      )}
       <Button variant="default" onClick={() => setAsked("replay")}>
         Replay in steps
       </Button>
@@ -27,22 +39,28 @@ export const LetterBulk = ({ letters, onDone }: Props) => {
         Select none
       </Button>
       {asked === "replay" && (
-        <ReplayPlanDialog selection={{ ids }} onClose={() => setAsked(undefined)}>
-          <p>
-            {countedText(ids.length, "letter is", "letters are")} replayed in this order. Those that are not open any
-            more are skipped.
-          </p>
+        <ReplayPlanDialog selection={selection} onClose={() => setAsked(undefined)}>
+          {matching === undefined ? (
+            <p>
+              {countedText(ids.length, "letter is", "letters are")} replayed in this order. Those that are not open any
+              more are skipped.
+            </p>
+          ) : (
+            <AllLetters filter={matching} />
+          )}
         </ReplayPlanDialog>
       )}
       {asked === "archive" && (
         <ArchiveDialog
-          selection={{ ids }}
+          selection={selection}
           onClose={() => setAsked(undefined)}
           onDone={() => {
             setAsked(undefined)
             onDone()
           }}
-        />
+        >
+          {matching !== undefined && <AllLetters filter={matching} />}
+        </ArchiveDialog>
       )}
     </Group>
   )

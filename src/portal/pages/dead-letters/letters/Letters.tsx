@@ -7,27 +7,10 @@ import type { DeadLetterSummary, LetterPage } from "../../../api/TaskTypes.ts"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { DataTable } from "../../../shared/table/DataTable.tsx"
-import { type Filter, FilterBar } from "../../../shared/table/FilterBar.tsx"
+import { FilterBar } from "../../../shared/table/FilterBar.tsx"
 import { LetterBulk } from "./LetterBulk.tsx"
 import { letterColumns } from "./letterColumns.tsx"
-
-const filters: ReadonlyArray<Filter> = [
-  { name: "task_id", label: "Task id" },
-  { name: "state", label: "State", choices: ["dead_lettered", "replay_unknown", "replayed", "replaced", "archived"] },
-  { name: "source_queue_name", label: "Queue" },
-  { name: "queue_name", label: "Dead-letter queue" },
-  { name: "exception_type", label: "Exception" },
-  { name: "reason", label: "Reason" }
-]
-
-/** The filters that the address has. */
-export const letterQuery = (text: (name: string) => string | undefined) =>
-  Object.fromEntries(
-    ["task_id", "state", "source_queue_name", "queue_name", "exception_type", "reason"].map((name) => [
-      name,
-      text(name)
-    ])
-  )
+import { letterFilter, letterFilters, letterQuery } from "./letterFilter.ts"
 
 const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
 const nothing: ReadonlySet<string> = new Set()
@@ -38,7 +21,14 @@ export const Letters = () => {
   const navigate = useNavigate()
   const mayOperate = useAllowed("tasks:operate")
   const [selected, setSelected] = useState(nothing)
+  /** The filter whose letters are all selected. Another filter, or another choice of rows, ends that. */
+  const [allOf, setAllOf] = useState<string>()
   const query = letterQuery(text)
+  const filterText = JSON.stringify(query)
+  const select = (ids: ReadonlySet<string>) => {
+    setAllOf(undefined)
+    setSelected(ids)
+  }
   const list = useTasksList<LetterPage, DeadLetterSummary>("/dlq/messages", { ...query, limit: 100 }, rowsOf)
   return (
     <Panel query={list.query} height={300} flush>
@@ -50,15 +40,17 @@ export const Letters = () => {
         rowId={({ dlq_id }) => dlq_id}
         onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
         list={list}
-        {...(mayOperate && { selected, onSelect: setSelected })}
+        {...(mayOperate && { selected, onSelect: select })}
         toolbar={
           selected.size > 0 ? (
             <LetterBulk
               letters={list.rows.filter(({ dlq_id }) => selected.has(dlq_id))}
-              onDone={() => setSelected(nothing)}
+              matching={allOf === filterText ? letterFilter(text) : undefined}
+              onAll={list.query.hasNextPage ? () => setAllOf(filterText) : undefined}
+              onDone={() => select(nothing)}
             />
           ) : (
-            <FilterBar filters={filters} />
+            <FilterBar filters={letterFilters} />
           )
         }
         empty={<Empty>No dead letter matches. Filters compare whole values.</Empty>}
