@@ -12,6 +12,13 @@ const weightOf: Readonly<Record<BreakdownSort, string>> = {
   success: "CASE WHEN status_code < 400 THEN request_count ELSE 0 END",
   latency: "total_latency_ms",
   tokens: "total_tokens",
+  input_tokens: "input_tokens",
+  output_tokens: "output_tokens",
+  cached_input_tokens: "cached_input_tokens",
+  reasoning_tokens: "reasoning_tokens",
+  refusals: "CASE WHEN status_code IN (402, 403, 429) THEN request_count ELSE 0 END",
+  guardrail_blocks: "guardrail_block_count",
+  unpriced_requests: "unpriced_count",
   fallbacks: "fallback_count"
 }
 

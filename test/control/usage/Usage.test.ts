@@ -365,6 +365,20 @@ suite("Usage", (it) => {
       assert.deepStrictEqual(yield* names("sort_by=tokens"), ["b", "a", "unknown"])
       assert.deepStrictEqual(yield* names("sort_by=fallbacks"), ["b", "a", "unknown"])
       assert.deepStrictEqual(yield* names("breakdown_limit=1&breakdown_offset=1"), ["a"])
+      const odd = { cached_input_tokens: 1, input_tokens: 3, output_tokens: 1, reasoning_tokens: 1 }
+      yield* add({ model: "c", ...odd, status: "failure", status_code: 403 })
+      yield* add({ model: "c", status: "failure", status_code: 429 })
+      yield* add({ model: "c", cost_source: "route_default", status: "failure", error_code: "guardrail_blocked" })
+      for (const by of [
+        ...["input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens"],
+        ...["refusals", "guardrail_blocks", "unpriced_requests"]
+      ])
+        for (const path of ["by-model", "by-task"])
+          assert.strictEqual(
+            at(yield* ok("GET", `${usage}/${path}?project_id=${project_id}&sort_by=${by}`), 0, "name"),
+            path === "by-model" ? "c" : "none",
+            by
+          )
     })
   )
 

@@ -212,6 +212,13 @@ export const BreakdownSort = Schema.Literals([
   "success",
   "latency",
   "tokens",
+  "input_tokens",
+  "output_tokens",
+  "cached_input_tokens",
+  "reasoning_tokens",
+  "refusals",
+  "guardrail_blocks",
+  "unpriced_requests",
   "fallbacks"
 ])
 export type BreakdownSort = typeof BreakdownSort.Type

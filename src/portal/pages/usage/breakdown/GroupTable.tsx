@@ -10,12 +10,13 @@ import { durationText, percentText } from "../../../shared/words/format.ts"
 import styles from "./Breakdown.module.css"
 import { changeText } from "./compared.ts"
 import { ExportMenu } from "./ExportMenu.tsx"
+import { topSentence } from "./tableCsv.ts"
 import type { BreakdownData, GroupRow } from "./useBreakdown.ts"
 
 /** The groups with their share, the change and the shape of each. */
 export const GroupTable = ({ data }: { readonly data: BreakdownData }) => {
   const { change, text } = useTextSearch()
-  const { group, list, measure, rows, total } = data
+  const { group, hasMore, list, measure, rows, total } = data
   const whole = total.data === undefined ? 0 : measure.of(total.data)
   const columns = useMemo(() => columnsOf(data, whole), [data, whole])
   return (
@@ -34,6 +35,7 @@ export const GroupTable = ({ data }: { readonly data: BreakdownData }) => {
         rowId={({ name }) => name}
         onOpen={({ name }) => change({ open: name })}
         openId={text("open")}
+        toolbar={hasMore && <span>{topSentence(measure)}</span>}
         empty={<Empty>Nothing was used in this range, or nothing that has this label.</Empty>}
       />
     </Panel>

@@ -52,13 +52,20 @@ export const measures: ReadonlyArray<Measure> = [
     adds: true
   },
   { name: "tokens", label: "Tokens", of: (sum) => sum.total_tokens, format: shortly, sort: "tokens", adds: true },
-  { name: "input", label: "Input tokens", of: (sum) => sum.input_tokens, format: shortly, sort: "tokens", adds: true },
+  {
+    name: "input",
+    label: "Input tokens",
+    of: (sum) => sum.input_tokens,
+    format: shortly,
+    sort: "input_tokens",
+    adds: true
+  },
   {
     name: "output",
     label: "Output tokens",
     of: (sum) => sum.output_tokens,
     format: shortly,
-    sort: "tokens",
+    sort: "output_tokens",
     adds: true
   },
   {
@@ -66,7 +73,7 @@ export const measures: ReadonlyArray<Measure> = [
     label: "Cached input tokens",
     of: (sum) => sum.cached_input_tokens,
     format: shortly,
-    sort: "tokens",
+    sort: "cached_input_tokens",
     adds: true
   },
   {
@@ -74,7 +81,7 @@ export const measures: ReadonlyArray<Measure> = [
     label: "Reasoning tokens",
     of: (sum) => sum.reasoning_tokens,
     format: shortly,
-    sort: "tokens",
+    sort: "reasoning_tokens",
     adds: true
   },
   {
@@ -82,7 +89,7 @@ export const measures: ReadonlyArray<Measure> = [
     label: "Refused by policies and limits",
     of: (sum) => sum.policy_denial_count + sum.rate_limit_denial_count + sum.budget_denial_count,
     format: shortly,
-    sort: "failures",
+    sort: "refusals",
     adds: true
   },
   {
@@ -90,7 +97,7 @@ export const measures: ReadonlyArray<Measure> = [
     label: "Blocked by guardrails",
     of: (sum) => sum.guardrail_block_count,
     format: shortly,
-    sort: "failures",
+    sort: "guardrail_blocks",
     adds: true
   },
   {
@@ -106,7 +113,7 @@ export const measures: ReadonlyArray<Measure> = [
     label: "Requests without a price",
     of: (sum) => sum.unpriced_request_count,
     format: shortly,
-    sort: "requests",
+    sort: "unpriced_requests",
     adds: true
   },
   {

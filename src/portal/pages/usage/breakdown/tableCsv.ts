@@ -1,8 +1,13 @@
 import { csvLine } from "../../../shared/words/saveText.ts"
-import type { BreakdownData } from "./useBreakdown.ts"
+import type { Measure } from "./measures.ts"
+import { type BreakdownData, mostRows } from "./useBreakdown.ts"
 
-/** The rows of the table with exact numbers. */
-export const csvOf = ({ group, list, measure, other, range }: BreakdownData, whole: number): string =>
+/** Says which groups are left out. */
+export const topSentence = ({ adds, label }: Measure): string =>
+  `The ${mostRows} with the ${adds ? "most" : "highest"}: ${label.toLowerCase()}. There are more.`
+
+/** The rows of the table with exact numbers, and a last line if there are more. */
+export const csvOf = ({ group, hasMore, list, measure, other, range }: BreakdownData, whole: number): string =>
   [
     csvLine([
       `from ${range.from.toISOString()}`,
@@ -33,5 +38,6 @@ export const csvOf = ({ group, list, measure, other, range }: BreakdownData, who
         summary.total_tokens,
         summary.estimated_cost_usd
       ])
-    )
+    ),
+    ...(hasMore ? [csvLine([topSentence(measure)])] : [])
   ].join("\r\n")

@@ -10,7 +10,7 @@ import { measureOf, type Summary, valueOf } from "./measures.ts"
 import { splitOf } from "./parts.ts"
 
 const hourMs = 3_600_000
-const mostRows = 100
+export const mostRows = 100
 const mostBefore = 500
 const mostBuckets = 3_000
 /** Beyond these, the chart has no colours, and a month of hours would not fit into an answer. */
@@ -39,14 +39,14 @@ const timesOf = ({ from, to }: { readonly from: Date; readonly to: Date }) => ({
   to: to.toISOString()
 })
 
-/** What the table of the groups reads. */
+/** What the table of the groups reads, and one more, which tells that there are more. */
 export const breakdownRequest = (
   range: Pick<Range, "from" | "to">,
   text: (name: string) => string | undefined,
   filters: ReturnType<typeof useUsageFilter>
 ) => ({
   path: groupOf(text("group")).path,
-  query: { ...filters, ...timesOf(range), breakdown_limit: mostRows, sort_by: measureOf(text("measure")).sort }
+  query: { ...filters, ...timesOf(range), breakdown_limit: mostRows + 1, sort_by: measureOf(text("measure")).sort }
 })
 
 /** All that the page shows of usage: by group, in total, over time, and the same of the compared range. */
@@ -65,6 +65,7 @@ export const useBreakdown = () => {
   const then = { ...filters, ...timesOf(other) }
 
   const rows = useApi(group.path, { query: breakdownRequest(range, text, filters).query })
+  const hasMore = (rows.data?.length ?? 0) > mostRows
   const rowsBefore = useApi(group.path, { query: { ...then, breakdown_limit: mostBefore, sort_by: measure.sort } })
   const total = useApi("/admin-ui/admin/usage/summary", { query: now })
   const totalBefore = useApi("/admin-ui/admin/usage/summary", { query: then })
@@ -88,6 +89,7 @@ export const useBreakdown = () => {
     const isWhole = rowsBefore.data !== undefined && rowsBefore.data.length < mostBefore
     const byName = Map.groupBy(series.data ?? [], ({ name = "" }) => name)
     return (rows.data ?? [])
+      .slice(0, mostRows)
       .map(({ display_name, name, summary }): GroupRow => {
         const buckets = byName.get(name)
         return {
@@ -107,7 +109,22 @@ export const useBreakdown = () => {
       .sort((a, b) => measure.of(b.summary) - measure.of(a.summary))
   }, [rows.data, rowsBefore.data, series.data, range, interval, group, measure])
 
-  return { range, other, group, measure, interval, filters, rows, list, total, totalBefore, series, split, parts }
+  return {
+    range,
+    other,
+    group,
+    measure,
+    interval,
+    filters,
+    rows,
+    list,
+    hasMore,
+    total,
+    totalBefore,
+    series,
+    split,
+    parts
+  }
 }
 
 export type BreakdownData = ReturnType<typeof useBreakdown>
