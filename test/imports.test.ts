@@ -116,12 +116,12 @@ const areas: ReadonlyArray<Area> = [
         "shared/page",
         "shared/charts",
         "shared/snippets",
+        "shared/keys",
         "shared/table",
         "shared/dialogs"
       ],
       ...[
         "shared/editor",
-        "shared/keys",
         "shared/usage",
         "shared/policy",
         "shared/diff",

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { createKey } from "../../RunningGateway.ts"
 import { eventuallyTrue } from "../EventuallyTrue.ts"
-import { describePortal } from "../PortalBrowser.ts"
+import { describePortal, type Portal } from "../PortalBrowser.ts"
 
 /** Shows the columns too that are hidden at first. */
 const showAllColumns = async (page: Page) => {
@@ -13,15 +13,24 @@ const showAllColumns = async (page: Page) => {
   await page.keyboard.press("Escape")
 }
 
+const send = async ({ gateway }: Portal) => {
+  const { raw } = await createKey(gateway, { name: "ada's laptop" })
+  const response = await fetch(`${gateway.proxy}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${raw}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "gpt-5", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] })
+  })
+  await response.arrayBuffer()
+  await eventuallyTrue(async () => {
+    const models = await gateway.operate("GET", "/usage/by-model")
+    return Array.isArray(models) && models.length > 0
+  })
+}
+
 describePortal("Lists", (portal) => {
   it("are in the order of each column whose header is a button", async () => {
-    const { raw } = await createKey(portal.gateway, { name: "ada's laptop" })
+    await send(portal)
     await portal.gateway.operate("PUT", "/model-prices/gpt-5", { input_usd_per_million: 1, output_usd_per_million: 2 })
-    await fetch(`${portal.gateway.proxy}/v1/chat/completions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${raw}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "gpt-5", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] })
-    }).then((response) => response.arrayBuffer())
     for (const [path, name, atLeast] of [
       ["/keys", "Keys", 5],
       ["/requests", "Requests", 5],
@@ -40,5 +49,52 @@ describePortal("Lists", (portal) => {
         await eventuallyTrue(async () => (await sorted.allInnerTexts()).join() === header)
       }
     }
+  })
+
+  it("are filtered by a project that is found as one types, however many there are", async () => {
+    for (let n = 0; n < 60; n++) await portal.gateway.operate("POST", "/projects", { name: `a project ${n}` })
+    const needle = await portal.gateway.operate("POST", "/projects", { name: "zebra crossing" })
+    assert(typeof needle === "object" && needle !== null && "id" in needle)
+    const { axe, page } = await portal.open("/keys")
+    const project = page.getByRole("search").getByRole("combobox", { name: "Project" })
+    await project.click()
+    await page.getByRole("option", { name: "a project 0" }).waitFor()
+    assert.strictEqual(await page.getByRole("option", { name: "zebra crossing" }).count(), 0)
+    await project.fill("zeb")
+    await page.getByRole("option", { name: "zebra crossing" }).click()
+    await page.waitForURL(`**project_id=${needle.id}`)
+    await page.getByText("No key matches these filters.").waitFor()
+    await page.reload()
+    await eventuallyTrue(async () => (await project.inputValue()) === "zebra crossing")
+    assert.deepStrictEqual(await axe(), [])
+    await page.goto(`${portal.gateway.control}/admin-ui/requests`)
+    await page.getByRole("button", { name: "Filter", exact: true }).click()
+    await page.getByRole("combobox", { name: "Field" }).click()
+    await page.getByRole("option", { name: "Project" }).click()
+    await page.getByRole("combobox", { name: "Project" }).fill("zeb")
+    await page.getByRole("option", { name: "zebra crossing" }).click()
+    await page.getByRole("button", { name: "Remove the filter Project" }).waitFor()
+  })
+
+  it("say which groups of usage they leave out, in the file too", async () => {
+    await send(portal)
+    const models = await portal.gateway.operate("GET", "/usage/by-model")
+    assert(Array.isArray(models) && models.length > 0)
+    const { answer, page } = await portal.open("/")
+    const many = Array.from({ length: 101 }, (_, n) => ({ ...models[0], name: `m${n}`, display_name: `m${n}` }))
+    await answer(/usage\/by-model\?/, { body: many })
+    const asked = page.waitForRequest(/usage\/by-model\?.*sort_by=reasoning_tokens/)
+    await page.goto(`${portal.gateway.control}/admin-ui/usage?group=model&measure=reasoning`)
+    await asked
+    const sentence = "The 100 with the most: reasoning tokens. There are more."
+    await page.getByText(sentence).waitFor()
+    await page.getByRole("button", { name: "Export" }).click()
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("menuitem", { name: "This table as CSV" }).click()
+    ])
+    const lines = (await Array.fromAsync(await file.createReadStream())).join("").split("\r\n")
+    assert.lengthOf(lines, 103)
+    assert.strictEqual(lines.at(-1), sentence)
   })
 })

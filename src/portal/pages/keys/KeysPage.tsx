@@ -17,7 +17,7 @@ import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
 import { BulkBar } from "./bulk/BulkBar.tsx"
 import type { Matching } from "./bulk/selection.ts"
 import { columns } from "./columns.tsx"
-import { useKeyFilters, useKeyQuery } from "./filters.ts"
+import { keyFilters, useKeyQuery } from "./filters.ts"
 import { KeySummary } from "./KeySummary.tsx"
 import { keyPath, keysPath } from "./words/key.ts"
 
@@ -33,7 +33,6 @@ const KeysPage = () => {
   const { isFiltered, query, sorting } = useKeyQuery()
   const [matching, setMatching] = useState<{ readonly of: string; readonly selection: Matching }>()
   const queryText = JSON.stringify(query)
-  const filters = useKeyFilters()
   const request = { query: { ...query, limit: pageSize } }
   const list = useApiList(keysPath, request)
   /** Picking or leaving out a single key ends the selection of all that match. */
@@ -93,7 +92,7 @@ const KeysPage = () => {
                 onClear={() => select(nobody)}
               />
             ) : (
-              <FilterBar filters={filters} />
+              <FilterBar filters={keyFilters} />
             )
           }
           empty={isFiltered ? <Empty>No key matches these filters.</Empty> : <NoKeys />}

@@ -1,6 +1,5 @@
 import { useTextSearch } from "../../address/search.ts"
-import { useApi } from "../../api/queries.ts"
-import { useAllowed } from "../../api/session.ts"
+import { useProjectName } from "../../shared/keys/ProjectPicker.tsx"
 import type { Filter } from "../../shared/table/FilterBar.tsx"
 import type { KeyQuery } from "./words/key.ts"
 
@@ -59,38 +58,24 @@ export const useKeyQuery = () => {
 const given = <Name extends string, Value>(name: Name, value: Value | undefined) =>
   value === undefined ? {} : { [name]: value }
 
-const mostProjects = 500
-
-export const useKeyFilters = (): ReadonlyArray<Filter> => {
-  const maySee = useAllowed("usage:read")
-  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
-  return [
-    { name: "q", label: "Name, prefix, owner or tag" },
-    { name: "state", label: "State", choices: [...states] },
-    ...(projects.data === undefined
-      ? []
-      : [
-          {
-            name: "project_id",
-            label: "Project",
-            choices: projects.data.map(({ id, name }) => ({ value: id, label: name }))
-          }
-        ]),
-    { name: "near_limit", label: "Near a limit", choices: [{ value: "true", label: "Near a limit" }] },
-    { name: "team_id", label: "Team" },
-    { name: "tag", label: "Tag" }
-  ]
-}
+export const keyFilters: ReadonlyArray<Filter> = [
+  { name: "q", label: "Name, prefix, owner or tag" },
+  { name: "state", label: "State", choices: [...states] },
+  { name: "project_id", label: "Project", isProject: true },
+  { name: "near_limit", label: "Near a limit", choices: [{ value: "true", label: "Near a limit" }] },
+  { name: "team_id", label: "Team" },
+  { name: "tag", label: "Tag" }
+]
 
 /** A filter in the words of the page, such as `State: active, Project: checkout`. */
 export const useFilterWords = (filter: Readonly<Record<string, string>>): string => {
-  const filters = useKeyFilters()
-  return filters
-    .flatMap(({ choices = [], label, name }) => {
+  const project = useProjectName(filter["project_id"])
+  return keyFilters
+    .flatMap(({ choices = [], isProject = false, label, name }) => {
       const value = filter[name]
       if (value === undefined) return []
       const choice = choices.find((one) => typeof one !== "string" && one.value === value)
-      return [`${label}: ${typeof choice === "object" ? choice.label : value}`]
+      return [`${label}: ${isProject ? project : typeof choice === "object" ? choice.label : value}`]
     })
     .join(", ")
 }

@@ -3,14 +3,12 @@ import { useTextSearch } from "../../address/search.ts"
 import { useTyped } from "../../address/useTyped.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
-import { shownText } from "../../shared/foreign/marks.ts"
 import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
+import { ProjectPicker } from "../../shared/keys/ProjectPicker.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { EffectiveTable, LayerName } from "../../shared/policy/EffectiveTable.tsx"
 import { usePolicyFields } from "../../shared/policy/fields.ts"
 import styles from "./words/Policies.module.css"
-
-const mostProjects = 500
 
 export const effectivePath = "/admin-ui/admin/policy/effective"
 
@@ -32,7 +30,6 @@ export const EffectiveFor = () => {
   const { change, text } = useTextSearch()
   const described = usePolicyFields()
   const maySee = useAllowed("usage:read")
-  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
   const models = useApi("/admin-ui/admin/usage/filter-values", { query: { field: "model" } }, { enabled: maySee })
   const key = text("key_id")
   const route = described.data?.routes.find((one) => one === text("route"))
@@ -45,14 +42,12 @@ export const EffectiveFor = () => {
       <Panel title="Effective for">
         <div className={styles.pick}>
           <KeyPicker value={key} onChange={(key_id) => change({ key_id, project_id: undefined, team_id: undefined })} />
-          <Select
+          <ProjectPicker
             label="Project"
             placeholder={key === undefined ? "any" : "that of the key"}
-            data={projects.data?.map(({ id, name }) => ({ value: id, label: shownText(name) })) ?? []}
             value={key === undefined ? (text("project_id") ?? null) : null}
             onChange={(project_id) => change({ project_id: project_id ?? undefined })}
             disabled={key !== undefined}
-            searchable
             clearable
           />
           <TextInput

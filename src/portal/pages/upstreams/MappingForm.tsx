@@ -1,13 +1,11 @@
-import { PasswordInput, Select } from "@mantine/core"
-import { useDebouncedValue } from "@mantine/hooks"
+import { PasswordInput } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
-import { useApi } from "../../api/queries.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
-import { shownText } from "../../shared/foreign/marks.ts"
 import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
+import { ProjectPicker } from "../../shared/keys/ProjectPicker.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 
@@ -28,15 +26,12 @@ export const MappingForm = ({ onClose, stored }: Props) => {
   const [target, setTarget] = useState<string>()
   const [credential, setCredential] = useState("")
   const [family, setFamily] = useState<(typeof families)[number]>("either")
-  const [word, setWord] = useState("")
-  const [q] = useDebouncedValue(word.trim() === "" ? undefined : word.trim(), 250)
-  const projects = useApi("/admin-ui/admin/projects", { query: { q } }, { enabled: scope === "project" })
+  const [project, setProject] = useState<string>()
   const { ask, dialog } = useConfirm()
   const review = () => {
     if (target === undefined) return
     const replaced = stored.find((one) => one.scope === scope && one.target_id === target)
-    const name =
-      replaced?.target_label ?? projects.data?.find(({ id }) => scope === "project" && id === target)?.name ?? "the key"
+    const name = replaced?.target_label ?? (scope === "project" ? (project ?? "the project") : "the key")
     ask({
       title: `Set the credential of ${name}`,
       action: "Set it",
@@ -85,14 +80,14 @@ export const MappingForm = ({ onClose, stored }: Props) => {
         {scope === "key" ? (
           <KeyPicker value={target} onChange={setTarget} />
         ) : (
-          <Select
+          <ProjectPicker
             label="Project"
-            data={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: shownText(name) }))}
             value={target ?? null}
-            onChange={(id) => setTarget(id ?? undefined)}
-            searchable
-            onSearchChange={setWord}
-            nothingFoundMessage="None of this name."
+            name={project ?? null}
+            onChange={(id, name) => {
+              setTarget(id ?? undefined)
+              setProject(name)
+            }}
           />
         )}
         <PasswordInput

@@ -1,10 +1,10 @@
-import { Select } from "@mantine/core"
+import { Select, type SelectProps } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 
-interface Props {
+interface Props extends Pick<SelectProps, "comboboxProps"> {
   readonly value: string | undefined
   readonly onChange: (id: string | undefined) => void
   readonly label?: string
@@ -15,7 +15,7 @@ const typingMs = 200
 const mostShown = 20
 
 /** Finds a key by its name, its prefix, its owner or its tags. The server searches. */
-export const KeyPicker = ({ error, label = "Key", onChange, value }: Props) => {
+export const KeyPicker = ({ label = "Key", onChange, value, ...input }: Props) => {
   const maySee = useAllowed("operators:manage")
   const [typed, setTyped] = useState("")
   const [q] = useDebouncedValue(typed.trim(), typingMs)
@@ -49,7 +49,8 @@ export const KeyPicker = ({ error, label = "Key", onChange, value }: Props) => {
       filter={({ options }) => options}
       searchable
       clearable
-      error={error ?? found.error?.message}
+      {...input}
+      error={input.error ?? found.error?.message}
       nothingFoundMessage={found.isFetching ? "Looking…" : "No key matches."}
     />
   )

@@ -4,6 +4,7 @@ import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { useTyped } from "../../address/useTyped.ts"
 import { shownText } from "../foreign/marks.ts"
+import { ProjectPicker } from "../keys/ProjectPicker.tsx"
 import styles from "./FilterBar.module.css"
 
 export interface Filter {
@@ -13,6 +14,8 @@ export interface Filter {
   /** Without choices it is a text. */
   readonly choices?: ReadonlyArray<string | { readonly value: string; readonly label: string }>
   readonly placeholder?: string
+  /** The server searches the projects. */
+  readonly isProject?: boolean
 }
 
 interface Props {
@@ -25,8 +28,18 @@ export const FilterBar = ({ filters }: Props) => {
   return (
     // biome-ignore lint/a11y/useSemanticElements: `search` holds more than one form
     <div role="search" className={styles.bar}>
-      {filters.map(({ choices, label, name, placeholder }, place) =>
-        choices === undefined ? (
+      {filters.map(({ choices, isProject = false, label, name, placeholder }, place) =>
+        isProject ? (
+          <ProjectPicker
+            key={name}
+            aria-label={label}
+            placeholder={label}
+            value={text(name) ?? null}
+            onChange={(value) => change({ [name]: value ?? undefined })}
+            clearable
+            w={150}
+          />
+        ) : choices === undefined ? (
           <TextFilter
             key={name}
             label={label}

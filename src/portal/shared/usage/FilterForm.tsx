@@ -2,9 +2,12 @@ import { Autocomplete, Button, Select, TextInput } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
+import { KeyPicker } from "../keys/KeyPicker.tsx"
+import { ProjectPicker } from "../keys/ProjectPicker.tsx"
 import { type FilterField, type FilterName, filterFields } from "./fields.ts"
 import styles from "./UsageFilterBar.module.css"
-import { useNamed } from "./useNames.ts"
+import { mostUsed, useUsedKeys } from "./useNames.ts"
 
 interface Props {
   readonly onAdd: (name: FilterName, value: string) => void
@@ -80,18 +83,44 @@ const ValueField = (props: ValueProps) => {
   )
 }
 
-/** Keys and projects are chosen by their names. */
-const NamedField = ({ field, onChoose }: ValueProps) => {
-  const named = useNamed(field.name === "key_id", field.name === "project_id")
+const insidePopover = { withinPortal: false }
+
+/** Keys and projects are chosen by their names, which the server searches. */
+const NamedField = (props: ValueProps) => {
+  const { field, onChoose } = props
+  const mayList = useAllowed("operators:manage")
+  if (field.name === "project_id")
+    return (
+      <ProjectPicker
+        label={field.label}
+        value={null}
+        onChange={(id) => id !== null && onChoose(id)}
+        comboboxProps={insidePopover}
+      />
+    )
+  return mayList ? (
+    <KeyPicker
+      label={field.label}
+      value={undefined}
+      onChange={(id) => id !== undefined && onChoose(id)}
+      comboboxProps={insidePopover}
+    />
+  ) : (
+    <UsedKeyField {...props} />
+  )
+}
+
+const UsedKeyField = ({ field, onChoose }: ValueProps) => {
+  const keys = useUsedKeys()
   return (
     <Select
       label={field.label}
-      description="Those that were used in the range"
-      data={[...named]}
+      description={keys.length < mostUsed ? "Those that were used in the range" : `The ${mostUsed} that were used most`}
+      data={[...keys]}
       value={null}
       searchable
       nothingFoundMessage="None"
-      comboboxProps={{ withinPortal: false }}
+      comboboxProps={insidePopover}
       onChange={(chosen) => chosen !== null && onChoose(chosen)}
     />
   )

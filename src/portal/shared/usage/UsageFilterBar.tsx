@@ -4,19 +4,15 @@ import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { FilterForm } from "./FilterForm.tsx"
-import { filterFields, filterNames } from "./fields.ts"
+import { type FilterName, filterFields, filterNames } from "./fields.ts"
 import styles from "./UsageFilterBar.module.css"
-import { useNames } from "./useNames.ts"
+import { useName } from "./useNames.ts"
 
 /** The filters of a page about usage, as chips. They are in the address. */
 export const UsageFilterBar = () => {
   const { change, text } = useTextSearch()
   const [isOpen, setOpen] = useState(false)
   const set = filterFields.filter(({ name }) => text(name) !== undefined)
-  const nameOf = useNames(
-    set.some(({ name }) => name === "key_id"),
-    set.some(({ name }) => name === "project_id")
-  )
   return (
     // biome-ignore lint/a11y/useSemanticElements: `search` holds more than one form
     <div role="search" aria-label="Filters" className={styles.bar}>
@@ -25,7 +21,7 @@ export const UsageFilterBar = () => {
         return (
           <span key={name} className={styles.chip}>
             <span>
-              <span className={styles.name}>{label}</span> <ForeignText title={value}>{nameOf(value)}</ForeignText>
+              <span className={styles.name}>{label}</span> <ChosenValue filter={name} value={value} />
             </span>
             <CloseButton
               size="sm"
@@ -67,3 +63,7 @@ export const UsageFilterBar = () => {
     </div>
   )
 }
+
+const ChosenValue = ({ filter, value }: { readonly filter: FilterName; readonly value: string }) => (
+  <ForeignText title={value}>{useName(filter, value)}</ForeignText>
+)

@@ -1,8 +1,6 @@
-import { Select } from "@mantine/core"
 import { useState } from "react"
-import { useApi } from "../../../api/queries.ts"
 import { DraftDialog } from "../../../shared/change/DraftDialog.tsx"
-import { shownText } from "../../../shared/foreign/marks.ts"
+import { ProjectPicker } from "../../../shared/keys/ProjectPicker.tsx"
 import { type Key, keyName } from "../words/key.ts"
 import { ChangeKey } from "./ChangeKey.tsx"
 
@@ -11,14 +9,11 @@ interface Props {
   readonly onClose: () => void
 }
 
-const mostProjects = 500
-
 /** Moves a key to another project, whose layer, services and budget then hold for it. */
 export const MoveKey = ({ of, onClose }: Props) => {
   const [key] = useState(of)
   const [project, setProject] = useState<string | null>(key.project_id)
   const [isReviewing, setReviewing] = useState(false)
-  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } })
   if (isReviewing) {
     return (
       <ChangeKey
@@ -40,16 +35,14 @@ export const MoveKey = ({ of, onClose }: Props) => {
       onReview={() => setReviewing(true)}
       onClose={onClose}
     >
-      <Select
+      <ProjectPicker
         label="Project"
         placeholder="none: an individual key"
-        data={projects.data?.map(({ id, name }) => ({ value: id, label: shownText(name) })) ?? []}
         value={project}
+        name={project === key.project_id ? key.project_name : null}
         onChange={setProject}
-        searchable
         clearable
-        error={projects.error?.message}
-        data-autofocus
+        isFocused
       />
     </DraftDialog>
   )

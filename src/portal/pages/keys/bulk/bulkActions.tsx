@@ -1,7 +1,7 @@
-import { Select, TagsInput } from "@mantine/core"
+import { TagsInput } from "@mantine/core"
 import type { ReactNode } from "react"
 import type { BodyOf } from "../../../api/Endpoints.ts"
-import { useApi } from "../../../api/queries.ts"
+import { ProjectPicker } from "../../../shared/keys/ProjectPicker.tsx"
 import type { changesPath } from "../changes/bulkChange.tsx"
 
 export interface BulkInput {
@@ -67,19 +67,6 @@ const TagsForm = ({ input, onChange }: FormProps) => (
   </>
 )
 
-const mostProjects = 500
-
-const ProjectForm = ({ input, onChange }: FormProps) => {
-  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } })
-  return (
-    <Select
-      label="To the project"
-      data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
-      value={input.project}
-      onChange={(project) => onChange({ project })}
-      searchable
-      error={projects.error?.message}
-      data-autofocus
-    />
-  )
-}
+const ProjectForm = ({ input, onChange }: FormProps) => (
+  <ProjectPicker label="To the project" value={input.project} onChange={(project) => onChange({ project })} isFocused />
+)

@@ -1,10 +1,11 @@
-import { MultiSelect, Select, Switch, TagsInput, TextInput } from "@mantine/core"
+import { MultiSelect, Switch, TagsInput, TextInput } from "@mantine/core"
 import type { FieldError } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { TimeInput } from "../../../shared/dialogs/TimeInput.tsx"
 import { FieldName } from "../../../shared/fields/FieldName.tsx"
 import { shownText } from "../../../shared/foreign/marks.ts"
+import { ProjectPicker } from "../../../shared/keys/ProjectPicker.tsx"
 import type { Draft } from "./draft.ts"
 import styles from "./NewKeyPage.module.css"
 
@@ -14,12 +15,9 @@ interface Props {
   readonly errors: ReadonlyArray<FieldError>
 }
 
-const mostProjects = 500
-
 /** Whose key it is. */
 export const OwnerStep = ({ draft, errors, onChange }: Props) => {
   const maySee = useAllowed("usage:read")
-  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
   const services = useApi("/admin-ui/admin/services", {}, { enabled: maySee })
   const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
   return (
@@ -32,16 +30,14 @@ export const OwnerStep = ({ draft, errors, onChange }: Props) => {
         error={errorOf("name")}
         autoFocus
       />
-      <Select
+      <ProjectPicker
         label="Project"
         description="Its layer, its services and its budget hold for the key."
         placeholder="none: an individual key"
-        data={projects.data?.map(({ id, name }) => ({ value: id, label: shownText(name) })) ?? []}
         value={draft.project_id}
         onChange={(project_id) => onChange({ project_id })}
-        searchable
         clearable
-        error={errorOf("project_id") ?? projects.error?.message}
+        error={errorOf("project_id")}
       />
       {draft.project_id === null && (
         <MultiSelect

@@ -1,6 +1,7 @@
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { useProjectName } from "../../../shared/keys/ProjectPicker.tsx"
 import { EffectiveTable } from "../../../shared/policy/EffectiveTable.tsx"
 import { usePolicyFields } from "../../../shared/policy/fields.ts"
 import { flatFields } from "../../../shared/policy/flatFields.ts"
@@ -15,13 +16,10 @@ interface Props {
   readonly body: ReturnType<typeof bodyOf>
 }
 
-const mostProjects = 500
-
 /** All that the key will be, before it is made. */
 export const ReviewStep = ({ body, draft }: Props) => {
-  const maySee = useAllowed("usage:read")
   const mayLook = useAllowed("operators:manage", "policies:update")
-  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
+  const project = useProjectName(draft.project_id)
   const fields = usePolicyFields()
   const presets = useApi("/admin-ui/admin/policy/presets", {})
   const above = useApi(
@@ -29,17 +27,12 @@ export const ReviewStep = ({ body, draft }: Props) => {
     { query: { project_id: draft.project_id ?? undefined, team_id: draft.team_id.trim() || undefined } },
     { enabled: mayLook }
   )
-  const project = projects.data?.find(({ id }) => id === draft.project_id)
   const base = presets.data?.find(({ name }) => name === draft.preset)?.policy ?? {}
   const facts: ReadonlyArray<Fact> = [
     ["Name", body.name && <ForeignText key="name">{body.name}</ForeignText>],
     [
       "Project",
-      draft.project_id === null ? (
-        "none: an individual key"
-      ) : (
-        <ForeignText key="project">{project?.name ?? draft.project_id}</ForeignText>
-      )
+      draft.project_id === null ? "none: an individual key" : <ForeignText key="project">{project}</ForeignText>
     ],
     ["Services", body.service_names && <ForeignText key="services">{body.service_names.join(", ")}</ForeignText>],
     ["Owner", body.owner_email],

@@ -1,6 +1,7 @@
 import { Autocomplete, Select, TextInput } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { ProjectPicker } from "../../../shared/keys/ProjectPicker.tsx"
 import { usePolicyFields } from "../../../shared/policy/fields.ts"
 import type { LayerKind } from "../words/layer.ts"
 import styles from "../words/Policies.module.css"
@@ -11,8 +12,6 @@ interface Props {
   readonly onChange: (kind: LayerKind, scope: string) => void
   readonly error?: string | undefined
 }
-
-const mostProjects = 500
 
 /** Whom a layer is for. */
 export const ScopeFields = ({ error, kind, onChange, scope }: Props) => {
@@ -46,7 +45,6 @@ interface InputProps {
 const ScopeInput = ({ error, kind, onChange, scope }: InputProps) => {
   const described = usePolicyFields()
   const maySee = useAllowed("usage:read")
-  const projects = useApi("/admin-ui/admin/projects", { query: { limit: mostProjects } }, { enabled: maySee })
   const models = useApi(
     "/admin-ui/admin/usage/filter-values",
     { query: { field: "model" } },
@@ -57,13 +55,11 @@ const ScopeInput = ({ error, kind, onChange, scope }: InputProps) => {
       return null
     case "project":
       return (
-        <Select
+        <ProjectPicker
           label="Project"
-          data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
           value={scope === "" ? null : scope}
           onChange={(next) => onChange(next ?? "")}
-          searchable
-          error={error ?? projects.error?.message}
+          error={error}
         />
       )
     case "route":
