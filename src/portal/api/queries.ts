@@ -91,6 +91,37 @@ export const useApi = <P extends PathOf<"GET">>(
 export interface List<Row> {
   readonly rows: ReadonlyArray<Row>
   readonly query: UseInfiniteQueryResult<unknown, ApiError>
+  /** Reads the list anew, a page at a time, and keeps nothing of it. */
+  readonly readPages?: (signal: AbortSignal) => AsyncIterable<ReadonlyArray<Row>>
+}
+
+/** The same list with other rows, such as without some of them. */
+export const withRows = <Row, Other>(
+  { query, readPages, rows }: List<Row>,
+  change: (rows: ReadonlyArray<Row>) => ReadonlyArray<Other>
+): List<Other> => ({
+  query,
+  rows: change(rows),
+  ...(readPages !== undefined && { readPages: (signal) => mapPages(readPages(signal), change) })
+})
+
+async function* mapPages<Row, Other>(
+  pages: AsyncIterable<ReadonlyArray<Row>>,
+  change: (rows: ReadonlyArray<Row>) => ReadonlyArray<Other>
+): AsyncIterable<ReadonlyArray<Other>> {
+  for await (const rows of pages) yield change(rows)
+}
+
+/** Reads page after page. The next one is read once it is asked for. */
+export async function* pagesOf<Row, Place>(
+  read: (place: Place | undefined) => Promise<{ readonly rows: ReadonlyArray<Row>; readonly next: Place | undefined }>
+): AsyncIterable<ReadonlyArray<Row>> {
+  let place: Place | undefined
+  do {
+    const { next, rows } = await read(place)
+    yield rows
+    place = next
+  } while (place !== undefined)
 }
 
 /** Reads a list of the control API page by page (`x-next-cursor`). */
@@ -113,7 +144,12 @@ export const useApiList = <P extends PathOf<"GET">>(
     () => (pages ?? []).flatMap(({ rows }: { readonly rows: Rows }) => rowsOf<RowOf<Rows>>(rows)),
     [pages]
   )
-  return { rows, query }
+  const readPages = (signal: AbortSignal) =>
+    pagesOf<RowOf<Rows>, string>(async (cursor) => {
+      const { next, rows } = await page(path, request, cursor, { signal })
+      return { rows: rowsOf<RowOf<Rows>>(rows), next }
+    })
+  return { rows, query, readPages }
 }
 
 type RowOf<Rows> = Rows extends ReadonlyArray<infer Row> ? Row : never
@@ -159,7 +195,12 @@ export const useTasksList = <Body extends { readonly next_cursor: string | null 
   const pages = list.data?.pages
   // biome-ignore lint/correctness/useExhaustiveDependencies: the reader of rows is another function in each drawing
   const rows = useMemo(() => (pages ?? []).flatMap(rowsOf), [pages])
-  return { rows, first: pages?.[0], pages: pages?.length ?? 0, query: list }
+  const readPages = (signal: AbortSignal) =>
+    pagesOf<Row, string>(async (cursor) => {
+      const body = await callTasks<Body>("GET", path, { query: { ...query, cursor }, signal })
+      return { rows: rowsOf(body), next: body.next_cursor ?? undefined }
+    })
+  return { rows, first: pages?.[0], pages: pages?.length ?? 0, query: list, readPages }
 }
 
 export interface TasksWrite {

@@ -93,6 +93,28 @@ describe("The file of new secrets", () => {
 })
 
 describe("The rows of a table as a file", () => {
+  it("have the columns that are shown, and a last line where there are more", () => {
+    const rows = [
+      { id: "1", cost: 5, key: { name: '=HYPERLINK("x")' }, message: "two\nlines, and more" },
+      { id: "2", cost: null, key: null, message: "-1" }
+    ]
+    type Row = (typeof rows)[number]
+    assert.strictEqual(
+      csvOf(
+        rows,
+        [
+          { csv: ({ message }: Row) => ({ message }) },
+          {},
+          { csv: ({ cost, key }: Row) => ({ cost, key_name: key?.name }) }
+        ],
+        "There are more."
+      ),
+      ["message,cost,key_name", `"two\nlines, and more",5,"'=HYPERLINK(""x"")"`, "'-1,,", "There are more."].join(
+        "\r\n"
+      )
+    )
+  })
+
   it("have all that the API says, under its names, and no cell that a spreadsheet would compute", () => {
     assert.strictEqual(
       csvOf([

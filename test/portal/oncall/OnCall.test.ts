@@ -219,6 +219,16 @@ describePortal(
       const others = page.getByRole("row").filter({ hasText: "refused-2" })
       await others.waitFor()
       assert.strictEqual(await row.count(), 0)
+      await page.getByRole("button", { name: "Columns, rows, CSV" }).click()
+      const [file] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("menuitem", { name: /^CSV of the \d+ rows shown/ }).click()
+      ])
+      const lines = (await Array.fromAsync(await file.createReadStream())).join("").split("\r\n")
+      assert.include(lines[0], "message")
+      assert.include(lines[0], "cost_usd")
+      assert.isTrue(lines.some((line) => line.startsWith("refused-2,")))
+      assert.isFalse(lines.some((line) => line.startsWith("refused-1,")))
       await page.getByRole("button", { name: "1 muted: show" }).click()
       await row.waitFor()
       await follow(page, "/tasks/refused-1")

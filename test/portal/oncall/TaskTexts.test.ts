@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { parseExact } from "../../../src/portal/api/exactJson.ts"
 import { deadCounts } from "../../../src/portal/pages/board/alarms.ts"
 import { compareLetters } from "../../../src/portal/pages/dead-letters/groups/compareLetters.ts"
-import { csvOf } from "../../../src/portal/pages/tasks/bulk/taskCsv.ts"
 import { completionsOf } from "../../../src/portal/pages/tasks/completions.ts"
 import { queryOf, withPart } from "../../../src/portal/pages/tasks/searchText.ts"
 import { flatten } from "../../../src/portal/shared/tasks/flatten.ts"
@@ -68,30 +67,6 @@ describe("the search for tasks", () => {
     queryOf('a:"'.repeat(200_000))
     queryOf(":".repeat(200_000))
     assert.isAtMost(performance.now() - begun, 200)
-  })
-})
-
-describe("an export", () => {
-  it("gives a spreadsheet no formula, and quotes what must be", () => {
-    const task = {
-      task_id: '=HYPERLINK("x")',
-      task_type: null,
-      status: "failed",
-      attempt: 0,
-      first_at: "a",
-      last_at: "b",
-      duration_ms: 5,
-      queue: "+q",
-      worker: "w",
-      parent_id: null,
-      error_class: null,
-      message: "two\nlines, and more",
-      attributes: {}
-    }
-    assert.strictEqual(
-      csvOf([task]).split("\r\n")[1],
-      `"'=HYPERLINK(""x"")",,failed,0,a,b,5,'+q,w,,,"two\nlines, and more"`
-    )
   })
 })
 

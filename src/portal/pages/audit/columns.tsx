@@ -28,23 +28,50 @@ export const filtersOf = (kinds: Kinds, kind: string | undefined): ReadonlyArray
 ]
 
 export const columns: ReadonlyArray<Column<AuditEvent>> = [
-  { id: "action", header: "Action", cell: ({ action }) => <code>{action}</code> },
-  { id: "at", header: "Time", main: true, width: 110, cell: ({ created_at }) => <When at={created_at} /> },
-  { id: "actor", header: "By", main: true, cell: (event) => <ForeignText>{actorOf(event)}</ForeignText> },
-  { id: "target", header: "Object", main: true, cell: (event) => <Target event={event} /> },
+  { id: "action", header: "Action", csv: ["id", "action"], cell: ({ action }) => <code>{action}</code> },
+  {
+    id: "at",
+    header: "Time",
+    main: true,
+    width: 110,
+    csv: ["created_at"],
+    cell: ({ created_at }) => <When at={created_at} />
+  },
+  {
+    id: "actor",
+    header: "By",
+    main: true,
+    csv: ["actor_token_id", "actor_name"],
+    cell: (event) => <ForeignText>{actorOf(event)}</ForeignText>
+  },
+  {
+    id: "target",
+    header: "Object",
+    main: true,
+    csv: ["target_type", "target_id"],
+    cell: (event) => <Target event={event} />
+  },
   {
     id: "changes",
     header: "What changed",
     main: true,
+    csv: ["before", "after"],
     cell: (event) => <Changes event={event} />
   },
-  { id: "ip", header: "Address", cell: ({ ip }) => ip ?? "–" },
+  { id: "ip", header: "Address", csv: ["ip"], cell: ({ ip }) => ip ?? "–" },
   {
     id: "user_agent",
     header: "User agent",
     hidden: true,
+    csv: ["user_agent"],
     cell: ({ user_agent }) => <ForeignText>{user_agent ?? "–"}</ForeignText>
   },
-  { id: "request", header: "Request", hidden: true, cell: ({ request_id }) => <code>{request_id}</code> },
-  { id: "sequence", header: "Number", numeric: true, width: 90, cell: ({ sequence }) => sequence }
+  {
+    id: "request",
+    header: "Request",
+    hidden: true,
+    csv: ["request_id"],
+    cell: ({ request_id }) => <code>{request_id}</code>
+  },
+  { id: "sequence", header: "Number", numeric: true, width: 90, csv: ["sequence"], cell: ({ sequence }) => sequence }
 ]

@@ -4,7 +4,7 @@ import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
-import { useRefresh } from "../../api/queries.ts"
+import { pagesOf, useRefresh } from "../../api/queries.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
@@ -31,15 +31,22 @@ export const Executions = ({ name }: { readonly name: string }) => {
     to: range.to.toISOString(),
     limit: 100
   }
+  const read = (cursor: string | undefined, signal: AbortSignal) =>
+    call("GET", path, { query: { ...asked, cursor } }, { signal })
   const query = useInfiniteQuery<Answer, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
     queryKey: [path, asked, "pages"],
-    queryFn: ({ pageParam, signal }) => call("GET", path, { query: { ...asked, cursor: pageParam } }, { signal }),
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     initialPageParam: undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
     placeholderData: keepPreviousData,
     refetchInterval: useRefresh()
   })
   const rows = useMemo(() => query.data?.pages.flatMap(({ executions }) => executions) ?? [], [query.data])
+  const readPages = (signal: AbortSignal) =>
+    pagesOf(async (cursor: string | undefined) => {
+      const page = await read(cursor, signal)
+      return { rows: page.executions, next: page.next_cursor ?? undefined }
+    })
   return (
     <Panel query={query} height={360} flush>
       <DataTable
@@ -48,7 +55,7 @@ export const Executions = ({ name }: { readonly name: string }) => {
         columns={columns}
         rows={rows}
         rowId={({ id }) => id}
-        list={{ rows, query }}
+        list={{ rows, query, readPages }}
         toolbar={
           <FilterBar
             filters={[

@@ -11,6 +11,7 @@ export const columns: ReadonlyArray<Column<Key>> = [
   {
     id: "name",
     header: "Name and prefix",
+    csv: ["id", "name", "key_prefix"],
     cell: (key) => (
       <>
         <KeyName of={key} />
@@ -19,10 +20,22 @@ export const columns: ReadonlyArray<Column<Key>> = [
       </>
     )
   },
-  { id: "state", header: "State", width: 100, main: true, cell: (key) => <KeyState of={key} /> },
-  { id: "project", header: "Project", cell: ({ project_name }) => orNone(project_name) },
-  { id: "owner", header: "Owner", main: true, labelled: true, cell: ({ owner_email }) => orNone(owner_email) },
-  { id: "team", header: "Team", cell: ({ team_id }) => orNone(team_id) },
+  { id: "state", header: "State", width: 100, main: true, csv: ["state"], cell: (key) => <KeyState of={key} /> },
+  {
+    id: "project",
+    header: "Project",
+    csv: ["project_id", "project_name"],
+    cell: ({ project_name }) => orNone(project_name)
+  },
+  {
+    id: "owner",
+    header: "Owner",
+    main: true,
+    labelled: true,
+    csv: ["owner_email"],
+    cell: ({ owner_email }) => orNone(owner_email)
+  },
+  { id: "team", header: "Team", csv: ["team_id"], cell: ({ team_id }) => orNone(team_id) },
   {
     id: "last_used",
     header: "Last used",
@@ -30,6 +43,7 @@ export const columns: ReadonlyArray<Column<Key>> = [
     main: true,
     labelled: true,
     width: 120,
+    csv: ["last_used_at"],
     cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
   },
   {
@@ -39,6 +53,7 @@ export const columns: ReadonlyArray<Column<Key>> = [
     main: true,
     labelled: true,
     width: 170,
+    csv: ["spend_this_month_usd", "monthly_budget_usd"],
     cell: (key) => <KeySpend of={key} />
   },
   {
@@ -48,6 +63,7 @@ export const columns: ReadonlyArray<Column<Key>> = [
     main: true,
     labelled: true,
     width: 130,
+    csv: ["expires_at"],
     cell: ({ expires_at }) => <Due at={expires_at} absent="never" />
   },
   {
@@ -55,16 +71,24 @@ export const columns: ReadonlyArray<Column<Key>> = [
     header: "Rotation due",
     sort: "rotation_due_at",
     hidden: true,
+    csv: ["rotation_due_at"],
     cell: ({ rotation_due_at }) => <Due at={rotation_due_at} absent="–" />
   },
-  { id: "services", header: "Services", hidden: true, cell: (key) => <KeyServiceNames of={key} /> },
-  { id: "policy", header: "Own policy", hidden: true, cell: (key) => <PolicySummary of={key} /> },
-  { id: "tags", header: "Tags", cell: ({ tags }) => <Tags tags={tags} /> },
+  {
+    id: "services",
+    header: "Services",
+    hidden: true,
+    csv: ["service_names"],
+    cell: (key) => <KeyServiceNames of={key} />
+  },
+  { id: "policy", header: "Own policy", hidden: true, csv: ["policy"], cell: (key) => <PolicySummary of={key} /> },
+  { id: "tags", header: "Tags", csv: ["tags"], cell: ({ tags }) => <Tags tags={tags} /> },
   {
     id: "created",
     header: "Created",
     sort: "created_at",
     hidden: true,
+    csv: ["created_at"],
     cell: ({ created_at }) => <When at={created_at} />
   }
 ]

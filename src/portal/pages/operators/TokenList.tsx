@@ -1,7 +1,7 @@
 import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
-import type { List } from "../../api/queries.ts"
+import { type List, withRows } from "../../api/queries.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -28,7 +28,9 @@ export const TokenList = ({ kind, list }: Props) => {
   const { change, text } = useTextSearch()
   const [chosen, setChosen] = useState<Chosen>()
   const [isAll, setAll] = useState("active")
-  const rows = list.rows.filter((token) => token.kind === kind && (isAll === "all" || token.active))
+  const shown = withRows(list, (tokens) =>
+    tokens.filter((token) => token.kind === kind && (isAll === "all" || token.active))
+  )
   const close = () => setChosen(undefined)
   return (
     <Panel query={list.query} height={320} flush>
@@ -36,11 +38,11 @@ export const TokenList = ({ kind, list }: Props) => {
         name={`operators-${kind}`}
         label={kind === "token" ? "Operator tokens" : "People"}
         columns={columnsOf(kind, setChosen)}
-        rows={rows}
+        rows={shown.rows}
         rowId={({ id }) => id}
         onOpen={({ id }) => change({ open: id })}
         openId={text("open")}
-        list={{ query: list.query, rows: [] }}
+        list={shown}
         toolbar={
           <Segments
             aria-label="Which"

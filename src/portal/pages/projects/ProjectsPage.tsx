@@ -4,7 +4,7 @@ import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import { addressOf } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
-import { useApi, useApiList } from "../../api/queries.ts"
+import { useApi, useApiList, withRows } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
@@ -41,6 +41,7 @@ const columns: ReadonlyArray<Column<Row>> = [
   {
     id: "name",
     header: "Name",
+    csv: ["id", "name"],
     cell: ({ id, name }) => (
       <Link to="/projects/$id" params={{ id }}>
         <ForeignText>{name}</ForeignText>
@@ -50,6 +51,7 @@ const columns: ReadonlyArray<Column<Row>> = [
   {
     id: "owner",
     header: "Owner",
+    csv: ["owner_email"],
     cell: ({ owner_email }) => (owner_email === null ? "–" : <ForeignText>{owner_email}</ForeignText>)
   },
   {
@@ -57,6 +59,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     header: "Keys",
     numeric: true,
     main: true,
+    csv: ["key_count"],
     cell: ({ id, key_count }) => (
       <PathLink path={`/keys?project_id=${id}`}>
         <Count of={key_count} />
@@ -67,6 +70,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     id: "requests",
     header: "Requests",
     numeric: true,
+    csv: ({ usage }) => ({ request_count: usage?.request_count }),
     cell: ({ usage }) => (usage === undefined ? notKnown : <Count of={usage.request_count} short />)
   },
   {
@@ -74,6 +78,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     header: "Failed",
     numeric: true,
     main: true,
+    csv: ({ usage }) => ({ failure_count: usage?.failure_count }),
     cell: ({ usage }) => (usage === undefined ? notKnown : percentText(usage.failure_count, usage.request_count))
   },
   {
@@ -81,16 +86,19 @@ const columns: ReadonlyArray<Column<Row>> = [
     header: "Cost",
     numeric: true,
     main: true,
+    csv: ({ usage }) => ({ estimated_cost_usd: usage?.estimated_cost_usd }),
     cell: ({ usage }) => (usage === undefined ? notKnown : <Money usd={usage.estimated_cost_usd} />)
   },
   {
     id: "services",
     header: "Services",
+    csv: ["service_names"],
     cell: ({ service_names }) => (service_names.length === 0 ? "as policies say" : `${service_names.length} linked`)
   },
   {
     id: "tags",
     header: "Tags",
+    csv: ["tags"],
     cell: ({ tags }) =>
       tags.map((tag) => (
         <Badge key={tag} variant="light" color="gray" tt="none" mr={4} radius="sm">
@@ -98,7 +106,13 @@ const columns: ReadonlyArray<Column<Row>> = [
         </Badge>
       ))
   },
-  { id: "created", header: "Created", hidden: true, cell: ({ created_at }) => <When at={created_at} /> }
+  {
+    id: "created",
+    header: "Created",
+    hidden: true,
+    csv: ["created_at"],
+    cell: ({ created_at }) => <When at={created_at} />
+  }
 ]
 
 /** Groups of keys with common services, a common layer, and a common budget. */
@@ -118,6 +132,9 @@ const ProjectsPage = () => {
   // a project that is missing among fewer than were asked for had no request
   const isWhole = usage.data !== undefined && usage.data.length < mostProjects
   const usageOf = (id: string) => sums.get(id) ?? (isWhole ? none : undefined)
+  const shown = withRows(list, (projects) =>
+    projects.map((project): Row => ({ ...project, usage: usageOf(project.id) }))
+  )
   const create = mayChange && <Button onClick={() => change({ do: "create" })}>Create a project</Button>
   return (
     <>
@@ -136,10 +153,10 @@ const ProjectsPage = () => {
           name="projects"
           label="Projects"
           columns={columns}
-          rows={list.rows.map((project): Row => ({ ...project, usage: usageOf(project.id) }))}
+          rows={shown.rows}
           rowId={({ id }) => id}
           {...(mayOpen && { onOpen: ({ id }: Row) => void navigate({ to: "/projects/$id", params: { id } }) })}
-          list={{ query: list.query, rows: [] }}
+          list={shown}
           toolbar={
             <>
               <FilterBar filters={filters} />

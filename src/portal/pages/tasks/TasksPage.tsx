@@ -3,7 +3,7 @@ import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { withQuery } from "../../api/http.ts"
 import { useLiveRefresh } from "../../api/live.ts"
-import { useTasksList } from "../../api/queries.ts"
+import { useTasksList, withRows } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import type { Task, TaskPage } from "../../api/TaskTypes.ts"
 import { tasksPath } from "../../api/tasks.ts"
@@ -18,7 +18,6 @@ import { CopyAs } from "../../shared/words/CopyAs.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { BulkBar } from "./bulk/BulkBar.tsx"
 import { CancelMatchingDialog } from "./bulk/CancelMatchingDialog.tsx"
-import { ExportButton } from "./bulk/ExportButton.tsx"
 import { RunningCancellations } from "./cancellations/RunningCancellations.tsx"
 import { columnsWith } from "./columns.tsx"
 import { HowFar } from "./HowFar.tsx"
@@ -46,7 +45,9 @@ const TasksPage = () => {
   const { isMuted } = useMuted()
   const [areAllShown, setAllShown] = useState(false)
   const [isCancelling, setCancelling] = useState(false)
-  const heard = areAllShown ? list.rows : list.rows.filter(({ task_id }) => !isMuted(task_id))
+  const shown = withRows(list, (tasks) => (areAllShown ? tasks : tasks.filter(({ task_id }) => !isMuted(task_id))))
+  const heard = shown.rows
+  const columns = columnsWith(costs)
   // rows that somebody reads further down must not move away
   useLiveRefresh(topics, list.pages === 1 ? [tasksPath] : [])
   const { error } = list.query
@@ -57,7 +58,6 @@ const TasksPage = () => {
         lead="What became of a task, and which ones have failed."
         actions={
           <>
-            <ExportButton query={query} />
             <CopyAs address={withQuery(`${tasksPath}/tasks`, query)} />
             <LinkButton path="/tasks/cancellations">Cancellations</LinkButton>
           </>
@@ -70,16 +70,22 @@ const TasksPage = () => {
         <DataTable
           name="tasks"
           label="Tasks"
-          columns={columnsWith(costs)}
+          columns={columns}
           rows={heard}
           rowId={({ task_id }) => task_id}
           onOpen={({ task_id }) => change({ open: task_id })}
           openId={text("open")}
-          list={list}
+          list={shown}
           {...(mayOperate && { selected, onSelect: setSelected })}
           toolbar={
             selected.size > 0 ? (
-              <BulkBar rows={heard} selected={selected} query={query} onDone={() => setSelected(nothing)} />
+              <BulkBar
+                rows={heard}
+                columns={columns}
+                selected={selected}
+                query={query}
+                onDone={() => setSelected(nothing)}
+              />
             ) : (
               <>
                 <HowFar first={list.first} isFollowed={list.pages <= 1} onRefresh={() => void list.query.refetch()} />

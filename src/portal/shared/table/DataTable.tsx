@@ -180,6 +180,7 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
         <TableMenu
           name={name}
           rows={rows}
+          list={list}
           columns={columns}
           visibility={visibility}
           onChange={(id, isShown) => setShown((before) => ({ ...before, [id]: isShown }))}

@@ -1,12 +1,26 @@
 import { csvLine } from "../words/saveText.ts"
+import type { Column } from "./column.ts"
 
 type Cell = string | number | null
 
-/** Rows with all that the API says of them, under its own names: `policy.rpm_limit`. */
-export const csvOf = (rows: ReadonlyArray<unknown>): string => {
-  const flat = rows.map((row) => new Map(cellsOf(row, "")))
-  const columns = [...new Set(flat.flatMap((cells) => [...cells.keys()]))]
-  return [columns, ...flat.map((cells) => columns.map((name) => cells.get(name) ?? null))].map(csvLine).join("\r\n")
+/** The columns of the view, or all that the API says of the rows. Both under its own names: `policy.rpm_limit`. */
+export const csvOf = <Row>(
+  rows: ReadonlyArray<Row>,
+  columns: ReadonlyArray<Pick<Column<Row>, "csv">> = [],
+  note?: string
+): string => {
+  const parts = columns.flatMap(({ csv }) => (csv === undefined ? [] : [csv]))
+  const partOf = (row: Row) => (part: (typeof parts)[number]) =>
+    cellsOf(typeof part === "function" ? part(row) : Object.fromEntries(part.map((name) => [name, row[name]])), "")
+  const flat = rows.map((row) => new Map(parts.length === 0 ? cellsOf(row, "") : parts.flatMap(partOf(row))))
+  const names = [...new Set(flat.flatMap((cells) => [...cells.keys()]))]
+  return [
+    names,
+    ...flat.map((cells) => names.map((name) => cells.get(name) ?? null)),
+    ...(note === undefined ? [] : [[note]])
+  ]
+    .map(csvLine)
+    .join("\r\n")
 }
 
 const cellsOf = (value: unknown, name: string): ReadonlyArray<readonly [name: string, cell: Cell]> => {

@@ -3,7 +3,7 @@ import { useMemo } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import type { QueryOf, ResponseOf } from "../../api/Endpoints.ts"
-import type { List } from "../../api/queries.ts"
+import { type List, pagesOf } from "../../api/queries.ts"
 
 export const eventsPath = "/admin-ui/admin/usage/events"
 type EventsPage = ResponseOf<"GET", typeof eventsPath>
@@ -14,18 +14,26 @@ const pageSize = 100
 
 type Place = { readonly cursor: string } | { readonly offset: number } | undefined
 
+const nextOf = ({ has_more, next_cursor, offset }: EventsPage): Place =>
+  next_cursor !== null ? { cursor: next_cursor } : has_more ? { offset: offset + pageSize } : undefined
+
 /** Reads recorded requests page by page: by a cursor in the order of time, and else by an offset. */
 export const useUsageEvents = (query: EventsQuery): List<UsageRow> => {
+  const read = (place: Place, signal: AbortSignal) =>
+    call("GET", eventsPath, { query: { ...query, limit: pageSize, ...place } }, { signal })
   const found = useInfiniteQuery<EventsPage, ApiError, InfiniteData<EventsPage, Place>, ReadonlyArray<unknown>, Place>({
     queryKey: [eventsPath, query, "pages"],
-    queryFn: ({ pageParam, signal }) =>
-      call("GET", eventsPath, { query: { ...query, limit: pageSize, ...pageParam } }, { signal }),
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     initialPageParam: undefined,
-    getNextPageParam: ({ has_more, next_cursor, offset }): Place =>
-      next_cursor !== null ? { cursor: next_cursor } : has_more ? { offset: offset + pageSize } : undefined,
+    getNextPageParam: nextOf,
     placeholderData: keepPreviousData
   })
   const pages = found.data?.pages
   const rows = useMemo(() => (pages ?? []).flatMap((page) => page.rows), [pages])
-  return { rows, query: found }
+  const readPages = (signal: AbortSignal) =>
+    pagesOf(async (place: Place) => {
+      const page = await read(place, signal)
+      return { rows: page.rows, next: nextOf(page) }
+    })
+  return { rows, query: found, readPages }
 }

@@ -19,6 +19,7 @@ const columns: ReadonlyArray<Column<DeadLetterSummary>> = [
   {
     id: "task",
     header: "Task",
+    csv: ["dlq_id", "task_id"],
     cell: ({ dlq_id, task_id }) => (
       <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
         <ForeignText>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
@@ -30,21 +31,36 @@ const columns: ReadonlyArray<Column<DeadLetterSummary>> = [
     header: "Why",
     main: true,
     wide: true,
+    csv: ({ archive }) => ({ reason_of_archive: archive?.reason }),
     cell: ({ archive }) => <ForeignText>{archive?.reason}</ForeignText>
   },
-  { id: "by", header: "By", cell: ({ archive }) => <ForeignText>{archive?.by ?? "–"}</ForeignText> },
+  {
+    id: "by",
+    header: "By",
+    csv: ({ archive }) => ({ archived_by: archive?.by }),
+    cell: ({ archive }) => <ForeignText>{archive?.by ?? "–"}</ForeignText>
+  },
   {
     id: "at",
     header: "Archived",
     main: true,
     labelled: true,
+    csv: ({ archive }) => ({ archived_at: archive?.archived_at }),
     cell: ({ archive }) => <When at={archive?.archived_at} />
   },
-  { id: "until", header: "Deleted", main: true, labelled: true, cell: ({ archive }) => <When at={archive?.until} /> },
+  {
+    id: "until",
+    header: "Deleted",
+    main: true,
+    labelled: true,
+    csv: ({ archive }) => ({ until: archive?.until }),
+    cell: ({ archive }) => <When at={archive?.until} />
+  },
   {
     id: "exception",
     header: "Exception",
     main: true,
+    csv: ["exception_type", "reason"],
     cell: ({ exception_type, reason }) => <ForeignText>{exception_type ?? reason}</ForeignText>
   },
   { id: "back", header: "Actions", main: true, cell: ({ dlq_id }) => <TakeBack dlqId={dlq_id} /> }

@@ -24,6 +24,7 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
   {
     id: "cause",
     header: "Cause",
+    csv: ["exception_type", "exception_message"],
     cell: (group) => (
       <span className={styles.cause}>
         <Link to="/dead-letters/group" search={groupSearch(group)}>
@@ -35,12 +36,26 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
       </span>
     )
   },
-  { id: "count", header: "Open", numeric: true, main: true, cell: ({ count }) => <Count of={count} short /> },
-  { id: "queue", header: "Queue", main: true, cell: ({ queue_name }) => <ForeignText>{queue_name}</ForeignText> },
+  {
+    id: "count",
+    header: "Open",
+    numeric: true,
+    main: true,
+    csv: ["count"],
+    cell: ({ count }) => <Count of={count} short />
+  },
+  {
+    id: "queue",
+    header: "Queue",
+    main: true,
+    csv: ["queue_name"],
+    cell: ({ queue_name }) => <ForeignText>{queue_name}</ForeignText>
+  },
   {
     id: "reason",
     header: "Reason",
     main: true,
+    csv: ["reason"],
     cell: ({ reason }) => (
       <code>
         <ForeignText>{reason}</ForeignText>
@@ -51,12 +66,14 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
     id: "place",
     header: "Thrown at",
     hidden: true,
+    csv: ["stack_line"],
     cell: ({ stack_line }) => <ForeignText>{stack_line ?? "–"}</ForeignText>
   },
   {
     id: "trend",
     header: "24 h",
     width: 130,
+    csv: ({ trend }) => ({ trend: trend.counts }),
     cell: ({ count, trend }) => (
       <Sparkline
         values={trend.counts}
@@ -64,18 +81,31 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
       />
     )
   },
-  { id: "first", header: "First seen", cell: ({ first_seen_at }) => <When at={first_seen_at} /> },
+  {
+    id: "first",
+    header: "First seen",
+    csv: ["first_seen_at"],
+    cell: ({ first_seen_at }) => <When at={first_seen_at} />
+  },
   {
     id: "last",
     header: "Last seen",
     main: true,
     labelled: true,
+    csv: ["last_seen_at"],
     cell: ({ last_seen_at }) => <When at={last_seen_at} />
   },
-  { id: "version", header: "Version", hidden: true, cell: (group) => <ForeignText>{versionText(group)}</ForeignText> },
+  {
+    id: "version",
+    header: "Version",
+    hidden: true,
+    csv: ["first_version", "last_version"],
+    cell: (group) => <ForeignText>{versionText(group)}</ForeignText>
+  },
   {
     id: "replays",
     header: "Replays before",
+    csv: ["replays"],
     cell: ({ replays }) => {
       const sentence = replaysSentence(replays)
       return <span title={sentence}>{sentence}</span>

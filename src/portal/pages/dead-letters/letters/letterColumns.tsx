@@ -11,32 +11,42 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
   {
     id: "task",
     header: "Task",
+    csv: ["dlq_id", "task_id"],
     cell: ({ dlq_id, task_id }) => (
       <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
         <ForeignText title={task_id ?? dlq_id}>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
       </Link>
     )
   },
-  { id: "state", header: "State", main: true, cell: (letter) => <LetterWord letter={letter} /> },
+  { id: "state", header: "State", main: true, csv: ["state"], cell: (letter) => <LetterWord letter={letter} /> },
   {
     id: "at",
     header: "Dead since",
     main: true,
     labelled: true,
+    csv: ["dead_lettered_at"],
     cell: ({ dead_lettered_at }) => <When at={dead_lettered_at} />
   },
-  { id: "exception", header: "Exception", main: true, cell: ({ exception_type }) => text(exception_type) },
+  {
+    id: "exception",
+    header: "Exception",
+    main: true,
+    csv: ["exception_type"],
+    cell: ({ exception_type }) => text(exception_type)
+  },
   {
     id: "message",
     header: "Message",
     main: true,
     wide: true,
+    csv: ["exception_message"],
     cell: ({ exception_message, reason }) => text(exception_message ?? reason)
   },
   {
     id: "reason",
     header: "Reason",
     hidden: true,
+    csv: ["reason"],
     cell: ({ reason }) => (
       <code>
         <ForeignText>{reason}</ForeignText>
@@ -48,8 +58,22 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
     header: "Attempts",
     numeric: true,
     main: true,
+    csv: ["retry_attempt", "max_retries"],
     cell: ({ max_retries, retry_attempt }) => `${retry_attempt + 1} of ${max_retries + 1}`
   },
-  { id: "queue", header: "Queue", main: true, cell: ({ source_queue_name }) => text(source_queue_name) },
-  { id: "replays", header: "Replays", numeric: true, main: true, cell: ({ replay_count }) => replay_count }
+  {
+    id: "queue",
+    header: "Queue",
+    main: true,
+    csv: ["source_queue_name"],
+    cell: ({ source_queue_name }) => text(source_queue_name)
+  },
+  {
+    id: "replays",
+    header: "Replays",
+    numeric: true,
+    main: true,
+    csv: ["replay_count"],
+    cell: ({ replay_count }) => replay_count
+  }
 ]

@@ -31,11 +31,18 @@ export const filtersOf = (models: ReadonlyArray<string>): ReadonlyArray<Filter> 
 ]
 
 export const columns: ReadonlyArray<Column<OwnRequest>> = [
-  { id: "when", header: "When", width: 130, cell: ({ created_at }) => <When at={created_at} /> },
+  {
+    id: "when",
+    header: "When",
+    width: 130,
+    csv: ["id", "created_at"],
+    cell: ({ created_at }) => <When at={created_at} />
+  },
   {
     id: "outcome",
     header: "Outcome",
     main: true,
+    csv: ["status", "status_code"],
     cell: ({ refusal, status, status_code }) =>
       status === "success" ? (
         <StatusWord meaning="good">succeeded</StatusWord>
@@ -50,15 +57,23 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
     header: "Why",
     main: true,
     wide: true,
+    csv: ({ refusal }) => ({ refusal: refusal?.sentence }),
     cell: ({ refusal }) => <ForeignText>{refusal?.sentence ?? ""}</ForeignText>
   },
-  { id: "model", header: "Model", main: true, cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
-  { id: "path", header: "Path", hidden: true, cell: ({ route }) => <code>{route}</code> },
+  {
+    id: "model",
+    header: "Model",
+    main: true,
+    csv: ["model"],
+    cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText>
+  },
+  { id: "path", header: "Path", hidden: true, csv: ["route"], cell: ({ route }) => <code>{route}</code> },
   {
     id: "tokens",
     header: "Tokens",
     numeric: true,
     main: true,
+    csv: ["total_tokens"],
     cell: ({ total_tokens }) => <Count of={total_tokens} />
   },
   {
@@ -66,8 +81,22 @@ export const columns: ReadonlyArray<Column<OwnRequest>> = [
     header: "Cost",
     numeric: true,
     main: true,
+    csv: ["estimated_cost_usd"],
     cell: ({ estimated_cost_usd }) => <Money usd={estimated_cost_usd} />
   },
-  { id: "took", header: "Took", numeric: true, main: true, cell: ({ latency_ms }) => durationText(latency_ms) },
-  { id: "client", header: "Program", hidden: true, cell: ({ client }) => <ForeignText>{client ?? "–"}</ForeignText> }
+  {
+    id: "took",
+    header: "Took",
+    numeric: true,
+    main: true,
+    csv: ["latency_ms"],
+    cell: ({ latency_ms }) => durationText(latency_ms)
+  },
+  {
+    id: "client",
+    header: "Program",
+    hidden: true,
+    csv: ["client"],
+    cell: ({ client }) => <ForeignText>{client ?? "–"}</ForeignText>
+  }
 ]

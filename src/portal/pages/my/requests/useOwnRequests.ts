@@ -3,7 +3,7 @@ import { useMemo } from "react"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
-import type { List } from "../../../api/queries.ts"
+import { type List, pagesOf } from "../../../api/queries.ts"
 
 export const ownPath = "/admin-ui/v1/me/requests"
 type Answer = ResponseOf<"GET", typeof ownPath>
@@ -18,6 +18,8 @@ export interface OwnFilter {
 
 /** The requests of the key, page by page. Their cursor is in the body of the response. */
 export const useOwnRequests = (filter: OwnFilter): List<OwnRequest> => {
+  const read = (cursor: string | undefined, signal: AbortSignal) =>
+    call("GET", ownPath, { query: { ...filter, limit: 100, cursor } }, { signal })
   const query = useInfiniteQuery<
     Answer,
     ApiError,
@@ -26,13 +28,7 @@ export const useOwnRequests = (filter: OwnFilter): List<OwnRequest> => {
     string | undefined
   >({
     queryKey: [ownPath, filter, "pages"],
-    queryFn: ({ pageParam, signal }) =>
-      call(
-        "GET",
-        ownPath,
-        { query: { ...filter, limit: 100, ...(pageParam !== undefined && { cursor: pageParam }) } },
-        { signal }
-      ),
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     initialPageParam: undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
     placeholderData: keepPreviousData,
@@ -40,5 +36,10 @@ export const useOwnRequests = (filter: OwnFilter): List<OwnRequest> => {
   })
   const pages = query.data?.pages
   const rows = useMemo(() => (pages ?? []).flatMap((page) => page.rows), [pages])
-  return { rows, query }
+  const readPages = (signal: AbortSignal) =>
+    pagesOf(async (cursor: string | undefined) => {
+      const page = await read(cursor, signal)
+      return { rows: page.rows, next: page.next_cursor ?? undefined }
+    })
+  return { rows, query, readPages }
 }

@@ -47,20 +47,42 @@ export const columnsOf = (
     header: "Time",
     sort: "created_at",
     width: 110,
+    csv: ["created_at", "request_id"],
     cell: ({ created_at }) => <When at={created_at} />
   },
   // the reason of a refusal takes a line
-  { id: "status", header: "Status", sort: "status_code", main: true, wide: true, cell: (row) => <Outcome row={row} /> },
-  { id: "key", header: "Key", main: true, cell: (row) => text(row.key_name ?? nameOf(row.key_id) ?? row.key_prefix) },
-  { id: "project", header: "Project", hidden: true, cell: ({ project_name }) => text(project_name) },
-  { id: "team", header: "Team", hidden: true, cell: ({ team_id }) => text(team_id) },
-  { id: "model", header: "Model", main: true, cell: ({ model }) => text(model) },
+  {
+    id: "status",
+    header: "Status",
+    sort: "status_code",
+    main: true,
+    wide: true,
+    csv: ["status_code", "error_code", "denied_by"],
+    cell: (row) => <Outcome row={row} />
+  },
+  {
+    id: "key",
+    header: "Key",
+    main: true,
+    csv: ["key_id", "key_name", "key_prefix"],
+    cell: (row) => text(row.key_name ?? nameOf(row.key_id) ?? row.key_prefix)
+  },
+  {
+    id: "project",
+    header: "Project",
+    hidden: true,
+    csv: ["project_id", "project_name"],
+    cell: ({ project_name }) => text(project_name)
+  },
+  { id: "team", header: "Team", hidden: true, csv: ["team_id"], cell: ({ team_id }) => text(team_id) },
+  { id: "model", header: "Model", main: true, csv: ["model"], cell: ({ model }) => text(model) },
   {
     id: "latency",
     header: "Duration",
     sort: "latency",
     numeric: true,
     main: true,
+    csv: ["latency_ms"],
     cell: (row) => <LatencyBar row={row} longest={longest} />
   },
   {
@@ -69,6 +91,7 @@ export const columnsOf = (
     sort: "cost",
     numeric: true,
     main: true,
+    csv: ["estimated_cost_usd", "usage_source"],
     cell: (row) => (
       <Money
         usd={row.estimated_cost_usd}
@@ -83,6 +106,7 @@ export const columnsOf = (
     numeric: true,
     main: true,
     wide: true,
+    csv: ["input_tokens", "output_tokens", "cached_input_tokens"],
     cell: ({ cached_input_tokens, input_tokens, output_tokens }) =>
       input_tokens === null && output_tokens === null ? (
         "–"
@@ -93,9 +117,15 @@ export const columnsOf = (
         </>
       )
   },
-  { id: "work", header: "Session or task", cell: (row) => <Work row={row} /> },
-  { id: "route", header: "Route", hidden: true, cell: ({ route, service_name }) => text(service_name ?? route) },
-  { id: "provider", header: "Provider", hidden: true, cell: ({ provider }) => text(provider) },
-  { id: "client", header: "Client", hidden: true, cell: ({ client }) => text(client) },
-  { id: "subject", header: "Subject", hidden: true, cell: ({ subject }) => text(subject) }
+  { id: "work", header: "Session or task", csv: ["session_id", "task_id"], cell: (row) => <Work row={row} /> },
+  {
+    id: "route",
+    header: "Route",
+    hidden: true,
+    csv: ["route", "service_name"],
+    cell: ({ route, service_name }) => text(service_name ?? route)
+  },
+  { id: "provider", header: "Provider", hidden: true, csv: ["provider"], cell: ({ provider }) => text(provider) },
+  { id: "client", header: "Client", hidden: true, csv: ["client"], cell: ({ client }) => text(client) },
+  { id: "subject", header: "Subject", hidden: true, csv: ["subject"], cell: ({ subject }) => text(subject) }
 ]

@@ -1,16 +1,19 @@
 import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import type { Task } from "../../../api/TaskTypes.ts"
+import type { Column } from "../../../shared/table/column.ts"
+import { csvOf } from "../../../shared/table/rowsCsv.ts"
 import { countedText, countText } from "../../../shared/words/format.ts"
 import { saveText } from "../../../shared/words/saveText.ts"
 import { useCancellations } from "../cancellations/RunningCancellations.tsx"
 import { BulkCancelDialog } from "./BulkCancelDialog.tsx"
 import { BulkReplayDialog } from "./BulkReplayDialog.tsx"
 import { CancelMatchingDialog } from "./CancelMatchingDialog.tsx"
-import { csvOf } from "./taskCsv.ts"
 
 interface Props {
   readonly rows: ReadonlyArray<Task>
+  /** What a file has of the tasks. */
+  readonly columns: ReadonlyArray<Column<Task>>
   readonly selected: ReadonlySet<string>
   /** The search of the list. */
   readonly query: Readonly<Record<string, string>>
@@ -18,7 +21,7 @@ interface Props {
 }
 
 /** Offers the actions for the selected tasks, and for all that match. */
-export const BulkBar = ({ onDone, query, rows, selected }: Props) => {
+export const BulkBar = ({ columns, onDone, query, rows, selected }: Props) => {
   const [asked, setAsked] = useState<"cancel" | "cancel matching" | "replay">()
   const tasks = rows.filter(({ task_id }) => selected.has(task_id))
   const most = useCancellations().data?.task_ids_at_most ?? tasks.length
@@ -39,7 +42,7 @@ export const BulkBar = ({ onDone, query, rows, selected }: Props) => {
       <Button variant="default" onClick={() => setAsked("replay")}>
         Replay their dead letters
       </Button>
-      <Button variant="default" onClick={() => saveText("tasks.csv", "text/csv", csvOf(tasks))}>
+      <Button variant="default" onClick={() => saveText("tasks.csv", "text/csv", csvOf(tasks, columns))}>
         Export
       </Button>
       <Button variant="subtle" color="gray" onClick={onDone}>
