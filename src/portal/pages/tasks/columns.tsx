@@ -94,6 +94,7 @@ export const columnsWith = (costs: TaskCosts | undefined): ReadonlyArray<Column<
     csv: ["message"],
     cell: ({ message }) => foreign(message)
   },
+  // the other columns fill 1280 pixels: with one of these three the table would have to be moved. The search finds by them
   { id: "queue", header: "Queue", hidden: true, csv: ["queue"], cell: ({ queue }) => foreign(queue) },
   { id: "worker", header: "Worker", hidden: true, csv: ["worker"], cell: ({ worker }) => foreign(worker) },
   {

@@ -21,6 +21,12 @@ export const versionText = ({ first_version, last_version }: DeadLetterGroup): s
     : `version ${first_version}: seen before version ${last_version}`
 }
 
+/** The same in a column of a list. */
+export const shortVersionText = ({ first_version, last_version }: DeadLetterGroup): string => {
+  if (first_version === null || last_version === null) return "–"
+  return first_version === last_version ? `new with ${first_version}` : `before ${last_version}`
+}
+
 interface TilesProps {
   readonly group: DeadLetterGroup | undefined
   readonly groups: UseQueryResult<Groups, ApiError>

@@ -10,7 +10,7 @@ import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
 import { Count } from "../../../shared/words/Amounts.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import styles from "../letters/DeadLetters.module.css"
-import { versionText } from "./GroupTiles.tsx"
+import { shortVersionText, versionText } from "./GroupTiles.tsx"
 import { groupSearch } from "./groupSearch.ts"
 import { replaysSentence } from "./replaysSentence.ts"
 
@@ -98,9 +98,8 @@ const columns: ReadonlyArray<Column<DeadLetterGroup>> = [
   {
     id: "version",
     header: "Version",
-    hidden: true,
     csv: ["first_version", "last_version"],
-    cell: (group) => <ForeignText>{versionText(group)}</ForeignText>
+    cell: (group) => <ForeignText title={versionText(group)}>{shortVersionText(group)}</ForeignText>
   },
   {
     id: "replays",
