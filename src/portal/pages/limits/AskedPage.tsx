@@ -25,18 +25,21 @@ const columns: ReadonlyArray<Column<Asked>> = [
   {
     id: "key",
     header: "Key",
+    csv: ["key_id", "key_name", "key_prefix"],
     cell: ({ key_id, key_name, key_prefix }) => <IdLink path={`/keys/${key_id}`}>{key_name ?? key_prefix}</IdLink>
   },
   {
     id: "state",
     header: "State",
     main: true,
+    csv: ["state"],
     cell: ({ state }) => <StatusWord meaning={meanings[state]}>{state}</StatusWord>
   },
   {
     id: "wanted",
     header: "Wants",
     main: true,
+    csv: ["meter", "amount"],
     cell: ({ amount, meter, model }) =>
       model === null ? (
         <code>
@@ -53,13 +56,22 @@ const columns: ReadonlyArray<Column<Asked>> = [
     header: "Because",
     main: true,
     wide: true,
+    csv: ["reason"],
     cell: ({ reason }) => <ForeignText title={reason}>{reason}</ForeignText>
   },
-  { id: "owner", header: "Owner", cell: ({ owner_email }) => owner_email ?? "–" },
-  { id: "asked", header: "Asked", main: true, labelled: true, cell: ({ created_at }) => <When at={created_at} /> },
+  { id: "owner", header: "Owner", csv: ["owner_email"], cell: ({ owner_email }) => owner_email ?? "–" },
+  {
+    id: "asked",
+    header: "Asked",
+    main: true,
+    labelled: true,
+    csv: ["created_at"],
+    cell: ({ created_at }) => <When at={created_at} />
+  },
   {
     id: "answer",
     header: "Answer",
+    csv: ["answer", "answered_at", "granted"],
     cell: ({ answer, answered_at, granted }) => (
       <>
         {granted !== null && (

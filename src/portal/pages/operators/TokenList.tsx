@@ -76,6 +76,7 @@ const columnsOf = (kind: Token["kind"], choose: (chosen: Chosen) => void): Reado
   {
     id: "name",
     header: "Name",
+    csv: ["id", "name"],
     cell: ({ is_caller, name }) => (
       <>
         <ForeignText>{name}</ForeignText>
@@ -88,6 +89,7 @@ const columnsOf = (kind: Token["kind"], choose: (chosen: Chosen) => void): Reado
     header: "State",
     main: true,
     width: 100,
+    csv: (token) => ({ state: stateOf(token)[1] }),
     cell: (token) => {
       const [meaning, word] = stateOf(token)
       return <StatusWord meaning={meaning}>{word}</StatusWord>
@@ -96,6 +98,7 @@ const columnsOf = (kind: Token["kind"], choose: (chosen: Chosen) => void): Reado
   {
     id: "scopes",
     header: "Scopes",
+    csv: ["scopes"],
     cell: ({ scopes }) => (
       <code title={scopes.join(", ")}>{scopes.includes("*") ? "* (everything)" : scopes.join(", ")}</code>
     )
@@ -105,22 +108,38 @@ const columnsOf = (kind: Token["kind"], choose: (chosen: Chosen) => void): Reado
     header: "Last used",
     main: true,
     width: 120,
+    csv: ["last_used_at"],
     cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
   },
   {
     id: "expires",
     header: kind === "token" ? "Expires" : "Signs out",
     width: 120,
+    csv: ["expires_at"],
     cell: ({ expires_at }) => <When at={expires_at} absent="never" />
   },
-  { id: "sessions", header: "Browsers", numeric: true, width: 80, cell: ({ session_count }) => session_count },
+  {
+    id: "sessions",
+    header: "Browsers",
+    numeric: true,
+    width: 80,
+    csv: ["session_count"],
+    cell: ({ session_count }) => session_count
+  },
   {
     id: "prefix",
     header: "Prefix",
     hidden: kind === "person",
+    csv: ["token_prefix"],
     cell: ({ token_prefix }) => <code>{token_prefix}</code>
   },
-  { id: "created", header: "Created", hidden: true, cell: ({ created_at }) => <When at={created_at} /> },
+  {
+    id: "created",
+    header: "Created",
+    hidden: true,
+    csv: ["created_at"],
+    cell: ({ created_at }) => <When at={created_at} />
+  },
   {
     id: "actions",
     header: "Actions",

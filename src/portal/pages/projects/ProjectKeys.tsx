@@ -28,6 +28,7 @@ const columns: ReadonlyArray<Column<Key>> = [
   {
     id: "name",
     header: "Name",
+    csv: ["id", "name", "key_prefix"],
     cell: ({ id, key_prefix, name }) => (
       <Link to="/keys/$id" params={{ id }}>
         <ForeignText>{name ?? key_prefix}</ForeignText>
@@ -38,11 +39,13 @@ const columns: ReadonlyArray<Column<Key>> = [
     id: "state",
     header: "State",
     main: true,
+    csv: ["state"],
     cell: ({ state }) => <StatusWord meaning={meanings[state]}>{state}</StatusWord>
   },
   {
     id: "owner",
     header: "Owner",
+    csv: ["owner_email"],
     cell: ({ owner_email }) => (owner_email === null ? "–" : <ForeignText>{owner_email}</ForeignText>)
   },
   {
@@ -50,6 +53,7 @@ const columns: ReadonlyArray<Column<Key>> = [
     header: "Last used",
     main: true,
     labelled: true,
+    csv: ["last_used_at"],
     cell: ({ last_used_at }) => <When at={last_used_at} absent="never" />
   },
   {
@@ -57,6 +61,7 @@ const columns: ReadonlyArray<Column<Key>> = [
     header: "Spend this month",
     numeric: true,
     main: true,
+    csv: ["spend_this_month_usd"],
     cell: ({ spend_this_month_usd }) => <Money usd={spend_this_month_usd} />
   },
   {
@@ -64,6 +69,7 @@ const columns: ReadonlyArray<Column<Key>> = [
     header: "Expires",
     main: true,
     labelled: true,
+    csv: ["expires_at"],
     cell: ({ expires_at }) => <When at={expires_at} absent="never" />
   }
 ]

@@ -17,6 +17,7 @@ const columns: ReadonlyArray<Column<ReplayJob>> = [
   {
     id: "id",
     header: "Replay",
+    csv: ["replay_id"],
     cell: ({ replay_id }) => (
       <Link to="/dead-letters/replays/$replayId" params={{ replayId: replay_id }}>
         {replay_id.slice(0, 8)}
@@ -27,6 +28,7 @@ const columns: ReadonlyArray<Column<ReplayJob>> = [
     id: "state",
     header: "State",
     main: true,
+    csv: ["state"],
     cell: (job) => <StatusWord meaning={meaningOfJob(job)}>{job.state}</StatusWord>
   },
   {
@@ -34,20 +36,49 @@ const columns: ReadonlyArray<Column<ReplayJob>> = [
     header: "What",
     main: true,
     wide: true,
+    csv: ["filter"],
     cell: (job) => <ForeignText>{selectionText(job)}</ForeignText>
   },
-  { id: "total", header: "Letters", numeric: true, cell: ({ total }) => <Count of={total} /> },
-  { id: "replayed", header: "Published", numeric: true, main: true, cell: ({ replayed }) => <Count of={replayed} /> },
-  { id: "handled", header: "Handled", numeric: true, main: true, cell: (job) => <Count of={provedOf(job)?.handled} /> },
+  { id: "total", header: "Letters", numeric: true, csv: ["total"], cell: ({ total }) => <Count of={total} /> },
+  {
+    id: "replayed",
+    header: "Published",
+    numeric: true,
+    main: true,
+    csv: ["replayed"],
+    cell: ({ replayed }) => <Count of={replayed} />
+  },
+  {
+    id: "handled",
+    header: "Handled",
+    numeric: true,
+    main: true,
+    csv: (job) => ({ handled: provedOf(job)?.handled }),
+    cell: (job) => <Count of={provedOf(job)?.handled} />
+  },
   {
     id: "failed",
     header: "Failed again",
     numeric: true,
     main: true,
+    csv: (job) => ({ failed_again: provedOf(job)?.failed_again }),
     cell: (job) => <Count of={provedOf(job)?.failed_again} />
   },
-  { id: "started", header: "Started", main: true, labelled: true, cell: ({ started_at }) => <When at={started_at} /> },
-  { id: "updated", header: "Latest", hidden: true, cell: ({ updated_at }) => <When at={updated_at} /> }
+  {
+    id: "started",
+    header: "Started",
+    main: true,
+    labelled: true,
+    csv: ["started_at"],
+    cell: ({ started_at }) => <When at={started_at} />
+  },
+  {
+    id: "updated",
+    header: "Latest",
+    hidden: true,
+    csv: ["updated_at"],
+    cell: ({ updated_at }) => <When at={updated_at} />
+  }
 ]
 
 /** The replays of many letters, the newest first. */

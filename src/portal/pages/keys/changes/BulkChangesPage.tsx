@@ -18,6 +18,7 @@ const columns: ReadonlyArray<Column<BulkChange>> = [
   {
     id: "what",
     header: "What",
+    csv: (change) => ({ id: change.id, change: sentenceOf(change) }),
     cell: (change) => (
       <Link to="/keys/changes/$id" params={{ id: change.id }}>
         <ForeignText>{sentenceOf(change)}</ForeignText>
@@ -28,14 +29,54 @@ const columns: ReadonlyArray<Column<BulkChange>> = [
     id: "state",
     header: "State",
     main: true,
+    csv: ["state"],
     cell: (change) => <StatusWord meaning={meaningOf(change)}>{change.state}</StatusWord>
   },
-  { id: "changed", header: "Changed", numeric: true, main: true, cell: ({ keys }) => <Count of={keys.changed} /> },
-  { id: "unchanged", header: "Unchanged", numeric: true, cell: ({ keys }) => <Count of={keys.unchanged} /> },
-  { id: "failed", header: "Failed", numeric: true, main: true, cell: ({ keys }) => <Count of={keys.failed} /> },
-  { id: "waiting", header: "Waiting", numeric: true, cell: ({ keys }) => <Count of={keys.waiting} /> },
-  { id: "begun", header: "Begun", main: true, labelled: true, cell: ({ created_at }) => <When at={created_at} /> },
-  { id: "ended", header: "Ended", hidden: true, cell: ({ ended_at }) => <When at={ended_at} absent="not yet" /> }
+  {
+    id: "changed",
+    header: "Changed",
+    numeric: true,
+    main: true,
+    csv: ({ keys }) => ({ changed: keys.changed }),
+    cell: ({ keys }) => <Count of={keys.changed} />
+  },
+  {
+    id: "unchanged",
+    header: "Unchanged",
+    numeric: true,
+    csv: ({ keys }) => ({ unchanged: keys.unchanged }),
+    cell: ({ keys }) => <Count of={keys.unchanged} />
+  },
+  {
+    id: "failed",
+    header: "Failed",
+    numeric: true,
+    main: true,
+    csv: ({ keys }) => ({ failed: keys.failed }),
+    cell: ({ keys }) => <Count of={keys.failed} />
+  },
+  {
+    id: "waiting",
+    header: "Waiting",
+    numeric: true,
+    csv: ({ keys }) => ({ waiting: keys.waiting }),
+    cell: ({ keys }) => <Count of={keys.waiting} />
+  },
+  {
+    id: "begun",
+    header: "Begun",
+    main: true,
+    labelled: true,
+    csv: ["created_at"],
+    cell: ({ created_at }) => <When at={created_at} />
+  },
+  {
+    id: "ended",
+    header: "Ended",
+    hidden: true,
+    csv: ["ended_at"],
+    cell: ({ ended_at }) => <When at={ended_at} absent="not yet" />
+  }
 ]
 
 /** The newest first. */

@@ -21,6 +21,7 @@ const columns: ReadonlyArray<Column<CancellationJob>> = [
   {
     id: "what",
     header: "What",
+    csv: ["cancellation_id", "query"],
     cell: (job) => (
       <Link to="/tasks/cancellations/$id" params={{ id: job.cancellation_id }}>
         <ForeignText>{selectionText(job)}</ForeignText>
@@ -31,14 +32,16 @@ const columns: ReadonlyArray<Column<CancellationJob>> = [
     id: "state",
     header: "State",
     main: true,
+    csv: ["state"],
     cell: (job) => <StatusWord meaning={meaningOf(job)}>{job.state}</StatusWord>
   },
-  { id: "total", header: "Tasks", numeric: true, cell: ({ total }) => <Count of={total} /> },
+  { id: "total", header: "Tasks", numeric: true, csv: ["total"], cell: ({ total }) => <Count of={total} /> },
   {
     id: "cancelled",
     header: "Cancelled",
     numeric: true,
     main: true,
+    csv: ["cancelled"],
     cell: ({ cancelled }) => <Count of={cancelled} />
   },
   {
@@ -46,9 +49,10 @@ const columns: ReadonlyArray<Column<CancellationJob>> = [
     header: "No answer",
     numeric: true,
     main: true,
+    csv: ["requested"],
     cell: ({ requested }) => <Count of={requested} />
   },
-  { id: "ended", header: "Had ended", numeric: true, cell: ({ ended }) => <Count of={ended} /> },
+  { id: "ended", header: "Had ended", numeric: true, csv: ["ended"], cell: ({ ended }) => <Count of={ended} /> },
   {
     id: "withdrawn",
     header: "Withdrawn",
@@ -56,11 +60,44 @@ const columns: ReadonlyArray<Column<CancellationJob>> = [
     hidden: true,
     cell: ({ withdrawn }) => <Count of={withdrawn} />
   },
-  { id: "failed", header: "Failed", numeric: true, main: true, cell: ({ failed }) => <Count of={failed} /> },
-  { id: "reason", header: "Reason", main: true, wide: true, cell: ({ reason }) => <ForeignText>{reason}</ForeignText> },
-  { id: "by", header: "By", hidden: true, cell: ({ by }) => (by === null ? "–" : <ForeignText>{by}</ForeignText>) },
-  { id: "begun", header: "Begun", main: true, labelled: true, cell: ({ started_at }) => <When at={started_at} /> },
-  { id: "end", header: "Ended", hidden: true, cell: ({ ended_at }) => <When at={ended_at} absent="not yet" /> }
+  {
+    id: "failed",
+    header: "Failed",
+    numeric: true,
+    main: true,
+    csv: ["failed"],
+    cell: ({ failed }) => <Count of={failed} />
+  },
+  {
+    id: "reason",
+    header: "Reason",
+    main: true,
+    wide: true,
+    csv: ["reason"],
+    cell: ({ reason }) => <ForeignText>{reason}</ForeignText>
+  },
+  {
+    id: "by",
+    header: "By",
+    hidden: true,
+    csv: ["by"],
+    cell: ({ by }) => (by === null ? "–" : <ForeignText>{by}</ForeignText>)
+  },
+  {
+    id: "begun",
+    header: "Begun",
+    main: true,
+    labelled: true,
+    csv: ["started_at"],
+    cell: ({ started_at }) => <When at={started_at} />
+  },
+  {
+    id: "end",
+    header: "Ended",
+    hidden: true,
+    csv: ["ended_at"],
+    cell: ({ ended_at }) => <When at={ended_at} absent="not yet" />
+  }
 ]
 
 /** The cancellations of many tasks, the newest first. */
