@@ -55,11 +55,11 @@ export const useRefresh = <Body>({ refreshAfter, refreshMs }: ReadOptionsOf<Body
     if (isPaused) return false
     if (refreshMs !== undefined) return refreshMs
     const isRefused = error !== null && isRefusal(error) && error.status !== 429
-    return isRefused || pagesOf(data) > 1 ? false : refreshEveryMs
+    return isRefused || pageCount(data) > 1 ? false : refreshEveryMs
   }
 }
 
-const pagesOf = (data: unknown): number =>
+const pageCount = (data: unknown): number =>
   typeof data === "object" && data !== null && "pages" in data && Array.isArray(data.pages) ? data.pages.length : 1
 
 const useOptions = <Body>({ enabled = true, isAskedAnew = false, ...refresh }: ReadOptionsOf<Body>) => ({

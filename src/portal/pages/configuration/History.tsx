@@ -25,7 +25,7 @@ interface Step {
 }
 
 export const historyPath = "/admin-ui/admin/audit-events"
-export const historyRequest = { query: { configuring: "true", limit: 200 } }
+export const historyRequest = { query: { configuring: "true", limit: 200 } } as const
 const liveTopics = ["configuration"] as const
 
 /** What was configured by whom. Changes of one request stand together, as an apply makes them. */
