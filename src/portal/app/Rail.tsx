@@ -1,10 +1,11 @@
-import { ActionIcon, useMantineColorScheme } from "@mantine/core"
+import { ActionIcon } from "@mantine/core"
 import { useLocalStorage, useMediaQuery } from "@mantine/hooks"
-import { IconLayoutSidebarLeftCollapse, IconLayoutSidebarLeftExpand, IconMoon, IconSun } from "@tabler/icons-react"
+import { IconLayoutSidebarLeftCollapse, IconLayoutSidebarLeftExpand } from "@tabler/icons-react"
 import { Link, useLocation } from "@tanstack/react-router"
 import { installation } from "../api/installation.ts"
 import { itemAt, type MenuGroup } from "./menu.ts"
 import styles from "./Rail.module.css"
+import { SchemeSwitch } from "./Scheme.tsx"
 
 /** What is current is said by the menu: a link to `/tasks` would also mark itself on `/tasks/board`. */
 const exactly = { exact: true, includeSearch: false } as const
@@ -67,23 +68,5 @@ export const Rail = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> }) 
         )}
       </div>
     </nav>
-  )
-}
-
-/** Light, dark, and as the system is. */
-export const SchemeSwitch = () => {
-  const { colorScheme, setColorScheme } = useMantineColorScheme()
-  const next = colorScheme === "light" ? "dark" : colorScheme === "dark" ? "auto" : "light"
-  const name = colorScheme === "auto" ? "as the system" : colorScheme
-  return (
-    <ActionIcon
-      variant="subtle"
-      color="gray"
-      onClick={() => setColorScheme(next)}
-      title={`Colours: ${name}`}
-      aria-label={`Colours: ${name}. Change to ${next === "auto" ? "those of the system" : next}.`}
-    >
-      {colorScheme === "dark" ? <IconMoon size={17} /> : <IconSun size={17} />}
-    </ActionIcon>
   )
 }

@@ -10,8 +10,8 @@ import { readAgain } from "../shared/change/readAgain.ts"
 import { ForeignText } from "../shared/foreign/ForeignText.tsx"
 import { When } from "../shared/words/When.tsx"
 import { LiveIndicator } from "./LiveIndicator.tsx"
-import { SchemeSwitch } from "./Rail.tsx"
 import { RangeControl } from "./RangeControl.tsx"
+import { SchemeItem } from "./Scheme.tsx"
 import { showKeys } from "./Shortcuts.tsx"
 import styles from "./TopBar.module.css"
 
@@ -66,7 +66,7 @@ const ReadAgain = () => {
 export const UserMenu = ({ who }: { readonly who: SignedIn }) => {
   const queries = useQueryClient()
   return (
-    <Menu position="bottom-end" width={280}>
+    <Menu position="bottom-end" width={280} withinPortal={false}>
       <Menu.Target>
         <ActionIcon variant="default" size={30} aria-label={`Signed in as ${who.name}`}>
           <IconUser size={16} />
@@ -83,11 +83,9 @@ export const UserMenu = ({ who }: { readonly who: SignedIn }) => {
           <span>
             session ends <When at={who.expires_at} /> unless it is used
           </span>
-          <span className={styles.scheme}>
-            <SchemeSwitch /> colours
-          </span>
         </div>
         <Menu.Divider />
+        <SchemeItem />
         <Menu.Item rightSection={<Kbd size="xs">r</Kbd>} onClick={() => void readAgain(queries)}>
           Read the page again
         </Menu.Item>

@@ -59,6 +59,8 @@ export const theme = createTheme({
     Tooltip: { defaultProps: { openDelay: 350, withArrow: true, events: { hover: true, focus: true, touch: false } } },
     Modal: { defaultProps: { ...dialog, centered: true } },
     Drawer: { defaultProps: dialog },
+    // the placeholder is no item, and a menu may have only items; without it, the first one takes the focus
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Notification: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } }
   }
 })

@@ -48,8 +48,11 @@ describePortal("The menus and the range", (portal) => {
   })
 
   it("have what the keys do for a hand on a phone", async () => {
-    const { page } = await portal.open("/policies", { width: 360 })
+    const { axe, page } = await portal.open("/policies", { width: 360 })
     await page.getByRole("button", { name: /^Signed in as/ }).click()
+    await page.getByRole("menuitem", { name: /^Colours: as the system/ }).click()
+    await page.getByRole("menuitem", { name: /^Colours: light/ }).waitFor()
+    assert.deepStrictEqual(await axe(), [])
     const again = page.waitForRequest(/\/admin\/policy-layers/)
     await page.getByRole("menuitem", { name: /^Read the page again/ }).click()
     await again
@@ -59,6 +62,19 @@ describePortal("The menus and the range", (portal) => {
     await page.keyboard.press("Escape")
     await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "hidden" })
     assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), 360)
+  })
+
+  it("of the person is walked through with the arrows", async () => {
+    const { page } = await portal.open("/policies")
+    await page.getByRole("button", { name: /^Signed in as/ }).focus()
+    await page.keyboard.press("Enter")
+    await page.getByRole("menuitem", { name: "Sign out" }).waitFor()
+    const focused = () => page.evaluate<string | undefined>("document.activeElement?.textContent")
+    await eventuallyTrue(async () => (await focused()) === "Colours: as the system")
+    await page.keyboard.press("ArrowUp")
+    await eventuallyTrue(async () => (await focused()) === "Sign out")
+    await page.keyboard.press("Escape")
+    await page.getByRole("menuitem", { name: "Sign out" }).waitFor({ state: "hidden" })
   })
 
   it("let the first filter be reached by its key, also where it is a choice", async () => {
