@@ -151,18 +151,22 @@ describePortal("The pages of a holder", (portal) => {
 
   it("say what happened to the key, and not that the session has ended", async () => {
     const key = await keyOf(portal)
-    const { axe, page, problems } = await portal.open("/my", { token: key.raw, ownSession: true })
+    const { axe, page, problems } = await portal.open("/my/models", { token: key.raw, ownSession: true })
     problems.expect(/^401 GET /)
     await portal.gateway.operate("POST", `/keys/${key.id}/disable`)
-    await page.getByRole("link", { name: "Models" }).click()
+    await page.keyboard.press("r")
     await page.getByText("The gateway key is disabled; an operator can enable it.").waitFor()
     assert.strictEqual(await page.getByText("The session has ended").count(), 0)
     assert.deepStrictEqual(await axe(), [])
     await page.reload()
     await page.getByText("The gateway key is disabled; an operator can enable it.").waitFor()
     await portal.gateway.operate("POST", `/keys/${key.id}/enable`)
-    await page.reload()
-    await page.getByRole("heading", { name: "Models", level: 1 }).waitFor()
+    // a session without a usable key is remembered as unknown for a second
+    await eventuallyTrue(async () => {
+      await page.reload()
+      await page.getByRole("heading", { name: /^(Models|Sign in)$/, level: 1 }).waitFor()
+      return page.getByRole("heading", { name: "Models", level: 1 }).isVisible()
+    })
   })
 
   it("ask for a model that the key may not use", async () => {

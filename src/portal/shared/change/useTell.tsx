@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { failureOf } from "./failure.ts"
+import { readAgain } from "./readAgain.ts"
 
 /** The type and the id of an object in the audit log. Without an id: all of that type. */
 export interface Audited {
@@ -42,10 +43,10 @@ export const useTell = (): ((told: Told) => void) => {
               variant="default"
               onClick={() => {
                 notifications.hide(id)
-                undo()
-                  .then(() => notifications.show({ message: undone }), tellFailure)
+                void undo()
                   // an Undo of several steps may have failed after the first of them
-                  .finally(() => void client.invalidateQueries())
+                  .finally(() => readAgain(client))
+                  .then(() => notifications.show({ message: undone }), tellFailure)
               }}
             >
               Undo
