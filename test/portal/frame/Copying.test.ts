@@ -17,7 +17,7 @@ describePortal("Copied pages", (portal) => {
     const pages = [
       ["/limits", ["limits/state?scope=all&limit=500"]],
       ["/limits/requests?state=open", ["limits/raise-requests?state=open&limit=100"]],
-      ["/usage", ["usage/by-", "breakdown_limit=100", "sort_by="]],
+      ["/usage", ["usage/by-", "breakdown_limit=101", "sort_by="]],
       ["/usage?tab=unused", ["usage/unused-keys?"]],
       ["/models?priced=false", ["admin/models?priced=false"]],
       ["/models?tab=prices", ["admin/model-prices"]],
