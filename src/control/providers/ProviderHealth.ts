@@ -88,8 +88,7 @@ const make = Effect.gen(function* () {
     }
     return yield* stateRows.only(write`
       INSERT INTO provider_health_states ${sql.insert({ name, provider, ...set })}
-      ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now(), status_since =
-        CASE WHEN provider_health_states.status = excluded.status THEN provider_health_states.status_since ELSE now() END
+      ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now()
       RETURNING ${columns}`)
   })
 

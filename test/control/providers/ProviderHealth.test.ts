@@ -202,6 +202,12 @@ suite("Provider health", (it) => {
         last_error_code: null,
         checked_at: null
       })
+      // a process of an older version does not know the column
+      const { sql } = yield* Database
+      yield* sql`UPDATE provider_health_states SET status = 'healthy', updated_at = now() WHERE name = ${name}`
+      const [older] = Object(yield* ok("GET", `${health}/state`))
+      assert.strictEqual(at(older, "status_since"), at(older, "updated_at"))
+      assert.notStrictEqual(at(older, "status_since"), at(changed, "status_since"))
       assert.lengthOf(Object(yield* ok("GET", `${health}/state`)), 1)
       for (const wrong of [{ status: "fine" }, { provider: "nobody" }, { passive_success_count: -1 }, { name: "" }]) {
         const answer = yield* call("POST", `${health}/state`, { body: { ...state, ...wrong } })
