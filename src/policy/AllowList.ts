@@ -15,11 +15,14 @@ export const intersection = <A>(a: AllowList<A>, b: AllowList<A>): AllowList<A> 
   return allow(a.values.filter((value) => b.values.includes(value)))
 }
 
-/** In JSON the list is an array of at most 1,000 items, or `null` for no restriction. */
+/** The maximum number of items of a list. */
+export const maxListed = 1000
+
+/** In JSON the list is an array of at most `maxListed` items, or `null` for no restriction. */
 export const allowListOf = <A extends string | number>(
   item: Schema.Codec<A, A>
 ): Schema.Codec<AllowList<A>, ReadonlyArray<A> | null> =>
-  Schema.NullOr(Schema.Array(item).check(Schema.isMaxLength(1000))).pipe(
+  Schema.NullOr(Schema.Array(item).check(Schema.isMaxLength(maxListed))).pipe(
     Schema.decodeTo(
       Schema.Union([
         Schema.Struct({ _tag: Schema.Literal("AllowAll") }),

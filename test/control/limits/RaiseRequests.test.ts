@@ -119,6 +119,12 @@ suite("Requests for a raise", (it) => {
       const limit = yield* ask(key, { reason: "more" })
       const answer = yield* call("POST", `${theirs}/${idOf(limit.json)}/grant-model`, { body: {} })
       assert.deepInclude(refusalOf(answer), { status: 400, code: "invalid_policy_payload" })
+      const most = Array.from({ length: 1000 }, (_, n) => `m${n}`)
+      const full = yield* limited({ policy: { allowed_models: most } })
+      const further = yield* ask(full, { reason: "one more", model: "vast" })
+      const tooMany = yield* call("POST", `${theirs}/${idOf(further.json)}/grant-model`, { body: {} })
+      assert.deepInclude(refusalOf(tooMany), { status: 400, code: "invalid_policy_payload" })
+      assert.deepStrictEqual(at(yield* ok("GET", `${admin}/keys/${full.id}`), "policy", "allowed_models"), most)
       const all = yield* limited({ policy: {} })
       const any = yield* ask(all, { reason: "any", model: "vast" })
       assert.deepInclude((yield* call("POST", `${theirs}/${idOf(any.json)}/grant-model`, { body: {} })).json, {
@@ -193,6 +199,7 @@ suite("Requests for a raise", (it) => {
         { reason: "r", meter: "rpm_limit", amount: -1 },
         { reason: "r", model: "" },
         { reason: "r", model: "gpt-*" },
+        { reason: "r", model: "\u{1F600}".repeat(129) },
         { reason: "r", key_id: key.id }
       ]) {
         assert.strictEqual((yield* ask(key, body)).status, 422, JSON.stringify(body))

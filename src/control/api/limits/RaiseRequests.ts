@@ -1,15 +1,12 @@
 import { Schema } from "effect"
 import { KeyPolicy } from "../../../policy/KeyPolicy.ts"
 import { limitFields } from "../../../policy/SharedLimits.ts"
+import { ModelName } from "../providers/ModelPricesApi.ts"
 import { Id, Timestamp } from "../schema/Fields.ts"
 import { AppliedRaise, NewLimitRaise, Sentence } from "./LimitRaises.ts"
 
 /** One model. A pattern would ask for more than people see at a glance. */
-const AskedModel = Schema.String.check(
-  Schema.isPattern(/^[^\p{Cc}*]{1,256}$/u, {
-    expected: 'the name of a model: 1 to 256 characters, no control characters, and no "*"'
-  })
-)
+const AskedModel = ModelName.check(Schema.isPattern(/^[^*]*$/, { expected: 'the name of a model, without "*"' }))
 
 /** A request for a higher limit or for a model, in the words of whoever holds the key. */
 export const NewRaiseRequest = Schema.Struct({
