@@ -39,7 +39,7 @@ export class SeenModels extends Context.Service<
           const groups = yield* usage.breakdown("models", { from, breakdown_limit: maxSeenModels, sort_by })
           const latencies = p95 === "true" ? yield* orTooSlow(series.latencyByModel(from)) : new Map<string, number>()
           const stored = yield* prices.list
-          const refused = yield* usage.refusedForPrice({ from, breakdown_limit: maxSeenModels })
+          const refused = yield* orNone(usage.refusedForPrice({ from, breakdown_limit: maxSeenModels }))
           const named = groups.filter(({ name }) => !UsageSums.isWithoutModel(name))
           const seen = refusedFirst(seenModels(withRefused(named, refused), stored, latencies, refused)).filter(
             (model) => priced === undefined || (model.price !== null) === (priced === "true")
@@ -57,9 +57,13 @@ export class SeenModels extends Context.Service<
 
 /** The range cannot be chosen, so the sentence about a query that takes too long is another one. */
 const orTooSlow = <A, E, R>(latencies: Effect.Effect<A, E, R>) =>
-  Effect.mapError(latencies, (error) =>
-    error instanceof ControlError && error.code === "invalid_usage_query" ? tooSlow : error
-  )
+  Effect.mapError(latencies, (error) => (isOverdue(error) ? tooSlow : error))
+
+/** The list is of use without the refusals, whose number clients choose. */
+const orNone = <A, E, R>(refused: Effect.Effect<ReadonlyArray<A>, E, R>) =>
+  Effect.catchIf(refused, isOverdue, () => Effect.succeed([]))
+
+const isOverdue = <E>(error: E): boolean => error instanceof ControlError && error.code === "invalid_usage_query"
 
 const tooSlow = new ControlError(
   "invalid_usage_query",
@@ -69,7 +73,7 @@ const tooSlow = new ControlError(
 
 type Groups = Effect.Success<ReturnType<Usage["Service"]["breakdown"]>>
 
-/** Adds the models whose names no upstream has answered, because all their requests were refused. */
+/** Adds the models whose requests were all refused. The names come from clients and may not exist upstream. */
 const withRefused = (groups: Groups, refused: Groups): Groups => {
   const known = new Set(groups.map(({ name }) => name))
   return [...groups, ...refused.filter(({ name }) => !known.has(name))]

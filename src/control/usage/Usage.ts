@@ -51,7 +51,7 @@ export class Usage extends Context.Service<
       by: FreeLabel,
       query: BreakdownQuery
     ) => Effect.Effect<Breakdown, UsageFailure, Operator>
-    /** By model, the requests that a policy refused because the model has no price. Reads the events. */
+    /** By model, the requests that a policy refused because the model has no price. Reads the newest events. */
     readonly refusedForPrice: (query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
     readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, UsageFailure, Operator>
     /** Returns values of a field of the usage records that begin with `prefix`, in alphabetical order. */

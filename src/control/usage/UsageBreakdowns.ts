@@ -68,9 +68,14 @@ export const make = (sql: SqlClient) => {
         FROM (${ofTasks}) AS matching LEFT JOIN task_index ON task_index.task_id = matching.name`
       return readPages(typed, query)
     },
-    /** The requests that a policy check refused, by their models. Nobody may have answered these names. */
-    readDenied: (check: string, query: BreakdownQuery) =>
-      readPages(usageSql.matchingLabels({ ...query, denied_by: check }, "model"), query),
+    /**
+     * The newest requests that a policy check refused, by their models. The names come from clients and may not exist
+     * upstream.
+     */
+    readDenied: (check: string, query: BreakdownQuery) => {
+      const denied = usageSql.matchingLabels({ ...query, denied_by: check }, "model")
+      return readPages(sql`${denied} ORDER BY created_at DESC LIMIT ${maxLabelled}`, query)
+    },
     readByLabel: Effect.fnUntraced(function* (by: FreeLabel, query: BreakdownQuery) {
       const matching = usageSql.matchingLabels(query, freeLabels[by])
       if ((yield* countLabelled(matching)) > maxLabelled) return yield* tooManyLabelled

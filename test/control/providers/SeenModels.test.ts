@@ -102,6 +102,31 @@ suite("Seen models", (it) => {
     })
   )
 
+  it.effect("are listed beside a client that loops on a model without a price", () =>
+    Effect.gen(function* () {
+      yield* StoredUsage.empty
+      const { sql } = yield* Database
+      yield* sql`INSERT INTO usage_events (id, request_id, key_id, route, provider, status, status_code, latency_ms, usage_source,
+          cost_source, streamed, model, denial, created_at)
+        SELECT gen_random_uuid(), 'r', ${randomUUID()}, '/v1/responses', 'upstream', 'failure', 403, 1, 'status_only', 'none',
+          false, 'looped', '{"check":"price"}', now() - interval '1 hour' FROM generate_series(1, 100002)`
+      yield* requests("used", 1, "1 day")
+      const list = yield* ok("GET", models)
+      const shown = (place: number) => [
+        at(list, "models", place, "model"),
+        at(list, "models", place, "refused_for_price_count")
+      ]
+      assert.deepStrictEqual(
+        [shown(0), shown(1)],
+        [
+          ["looped", 100_000],
+          ["used", 0]
+        ]
+      )
+      yield* StoredUsage.empty
+    })
+  )
+
   it.effect("without a price have what they would have cost by the book", () =>
     Effect.gen(function* () {
       yield* StoredUsage.empty

@@ -21,7 +21,7 @@ const SeenModel = Schema.Struct({
   at_book_price_usd: Schema.NullOr(Schema.Finite),
   /** The 95th percentile since `from`, within two per cent. `null` if no histogram has its requests, or without `p95`. */
   p95_latency_ms: Schema.NullOr(Schema.Finite),
-  /** The requests that a policy refused because the model has no price. */
+  /** The requests that a policy refused because the model has no price, of the newest 100,000. 0 if they take too long to read. */
   refused_for_price_count: Schema.Int,
   summary: UsageSummary
 })
