@@ -213,20 +213,18 @@ export const make = Effect.fnUntraced(function* ({
       const running = new RunningHandler(task, clock.currentTimeMillisUnsafe())
       // Registered before the check, so that no request can be missed between the check and the start.
       consumer.running.add(running)
+      const timed = Effect.onExit(handler, (exit) =>
+        Effect.sync(() => {
+          if (!Exit.hasInterrupts(exit)) consumer.onEnded(running, clock.currentTimeMillisUnsafe())
+        })
+      )
       return Effect.flatMap(
         cancelOf(task),
         (request): Effect.Effect<Exit.Exit<A, E | TaskCancelled>, never, R> =>
           Option.isSome(request)
             ? Effect.succeed(Exit.fail(TaskCancelled.of(request.value)))
-            : runUntilCancelled(handler, running.cancelled)
-      ).pipe(
-        Effect.ensuring(
-          Effect.sync(() => {
-            consumer.running.delete(running)
-            consumer.onEnded(running, clock.currentTimeMillisUnsafe())
-          })
-        )
-      )
+            : runUntilCancelled(timed, running.cancelled)
+      ).pipe(Effect.ensuring(Effect.sync(() => consumer.running.delete(running))))
     })
 
   return {

@@ -6,8 +6,9 @@ import type { ConsumerIdentity, TaskIdentity } from "./WorkControl.ts"
 
 const maxRunningShown = 100
 
-/** The weight of the newest duration in the exponential moving average, and for how many types there is one. */
+/** The weight of the newest duration in the exponential moving average. */
 const newestWeight = 0.1
+/** The maximum number of task types that have an average. */
 const maxTypes = 1_000
 
 export class RunningHandler extends DenseSetItem {
@@ -52,6 +53,7 @@ export class RegisteredConsumer {
     }
   }
 
+  /** The handler ran to its own end. */
   onEnded({ startedAt, task: { taskType } }: RunningHandler, now: number): void {
     const took = now - startedAt
     const before = this.#usualMs.get(taskType)

@@ -121,7 +121,7 @@ for (const { doors, name, skip } of variants) {
   describe.skipIf(skip)(`operators of tasks, ${name}`, { concurrent: true }, () => {
     live("see the workers with their host, version and running tasks, and how long tasks of a type usually take", () =>
       Effect.gen(function* () {
-        const { get, names, publish, startWorker } = yield* world
+        const { cancel, get, names, publish, startWorker } = yield* world
         const stop = yield* startWorker
         yield* publish("long", { ms: 60_000 })
         const { body } = yield* eventually(get("/workers"), ({ body }) => body.workers[0]?.consumers[0]?.in_work === 1)
@@ -132,6 +132,14 @@ for (const { doors, name, skip } of variants) {
         assert.deepInclude(consumer.running[0], { task_id: "long", task_type: "work", attempt: 0 })
         assert.isAtMost(Math.abs(Date.parse(consumer.running[0].started_at) - Date.now()), 30_000)
         assert.isUndefined(consumer.running[0].usual_ms)
+        const inWork = (count: number) =>
+          eventually(get("/workers"), ({ body }) => body.workers[0]?.consumers[0]?.in_work === count)
+        yield* publish("cancelled", { ms: 60_000 })
+        yield* inWork(2)
+        yield* cancel("cancelled")
+        // a task that did not run to its own end says nothing about how long tasks take
+        const cancelled = yield* inWork(1)
+        assert.isUndefined(cancelled.body.workers[0].consumers[0].running[0].usual_ms)
         yield* publish("short", { ms: 100 })
         const after = yield* eventually(
           get("/workers"),
