@@ -158,7 +158,13 @@ const withdraw = Effect.gen(function* () {
   const job = yield* jobs.get(id)
   if (job === undefined) return yield* unknown(id)
   if (result === "withdrawing") return ok(job, 202)
-  return yield* failWith(409, "Each of its requests has an answer or was withdrawn, so there is nothing to withdraw.")
+  return yield* failWith(
+    409,
+    // A job of this release has a list of the requests that it counts as `requested`.
+    job.requested > 0
+      ? "It ended under an earlier release, which kept no list of its open requests. Withdraw them one by one with POST /tasks/{task_id}/cancel/withdraw."
+      : "Each of its requests has an answer or was withdrawn, so there is nothing to withdraw."
+  )
 })
 
 const unknown = (id: string) => failWith(404, `There is no cancellation ${id}.`)

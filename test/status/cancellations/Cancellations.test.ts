@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import * as ControlStore from "../../../src/messaging/control/ControlStore.ts"
+import { Redis } from "../../../src/services/Redis.ts"
 import { TaskCancellation } from "../../../src/status/queues/TaskCancellation.ts"
 import { eventually } from "../../Eventually.ts"
 import { answer, inMemory, numbered, services, start, tasks, variants } from "./CancelledTasks.ts"
@@ -194,7 +195,7 @@ describe.each(variants)("cancellations of many tasks, $name", ({ doors, skip }) 
 
   live("that wait for workers end in time, and say how many have not answered", () =>
     Effect.gen(function* () {
-      const { job, post, stop } = yield* start({ followSeconds: 1 })
+      const { job, post, stop, withdraw } = yield* start({ followSeconds: 1 })
       yield* tasks(numbered(1, 3))
       const { body: begun } = yield* post({ query: { type: "mail" }, ...why })
       yield* eventually(job(begun.cancellation_id), ({ state }) => state === "following")
@@ -203,6 +204,12 @@ describe.each(variants)("cancellations of many tasks, $name", ({ doors, skip }) 
       assert.match(body.detail, /^The workers of all of its tasks were asked already/)
       const ended = yield* eventually(job(begun.cancellation_id), ({ state }) => state === "finished")
       assert.deepInclude(countsOf(ended), { total: 3, requested: 3, remaining: 0 })
+      // an earlier release kept no list of the open requests
+      const redis = yield* Redis
+      yield* redis.command("DEL", `${redis.key("svc:{cancellations}:")}job:${begun.cancellation_id}:open`)
+      const withdrawn = yield* withdraw(begun.cancellation_id)
+      assert.strictEqual(withdrawn.status, 409)
+      assert.match(withdrawn.body.detail, /^It ended under an earlier release/)
     }).pipe(Effect.scoped, Effect.provide(services().pipe(Layer.provideMerge(doors()))))
   )
 
