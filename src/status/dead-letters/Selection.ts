@@ -1,4 +1,4 @@
-import { Effect, Schema } from "effect"
+import { Array as Arr, Effect, Schema } from "effect"
 import { DeadLetterFilter, DeadLetterStore } from "./DeadLetterStore.ts"
 
 /** The records to repair: a list of ids, or the records that match a filter when the request arrives. */
@@ -21,11 +21,17 @@ export const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
 export const idsOf = Effect.fnUntraced(function* (selection: ReplaySelection, maxIds: number) {
   if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
   if ("filter" in selection) return yield* matchingIds(selection.filter, maxIds)
-  const found = yield* Effect.forEach(new Set(selection.task_ids), (task_id) => matchingIds({ task_id }, maxIds), {
-    concurrency: tasksAtOnce
-  })
-  const ids = found.flatMap((ofTask) => ofTask.ids)
-  return { ids: ids.slice(0, maxIds), truncated: ids.length > maxIds || found.some(({ truncated }) => truncated) }
+  const ids: Array<string> = []
+  for (const chunk of Arr.chunksOf(new Set(selection.task_ids), tasksAtOnce)) {
+    const room = maxIds - ids.length
+    const found = yield* Effect.forEach(chunk, (task_id) => matchingIds({ task_id }, room), {
+      concurrency: "unbounded"
+    })
+    ids.push(...found.flatMap((ofTask) => ofTask.ids))
+    if (ids.length > maxIds || found.some(({ truncated }) => truncated))
+      return { ids: ids.slice(0, maxIds), truncated: true }
+  }
+  return { ids, truncated: false }
 })
 
 /** Records that are indexed later do not appear on later pages. */

@@ -156,6 +156,22 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
     }).pipe(Effect.scoped, Effect.provide(stores({}, { maxIds: 5 }).pipe(Layer.provideMerge(doors))))
   )
 
+  live("take the letters of many tasks in their order, until there are enough", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const { post } = yield* start({}, { worker: null })
+      for (const task_id of ["a", "b"])
+        for (let n = 0; n < 12; n++)
+          yield* store.record(deadLetter(`${task_id}${n}`, { task_id, source_queue_name: source }))
+      const others = Array.from({ length: 17 }, (_, n) => `none-${n}`)
+      const count = (...task_ids: ReadonlyArray<string>) =>
+        Effect.map(post("/dlq/replays/check", { task_ids }), ({ body }) => body)
+      assert.deepStrictEqual(yield* count(...others, "b"), { total: 12, truncated: false })
+      assert.deepStrictEqual(yield* count("a", ...others, "b"), { total: 20, truncated: true })
+    }).pipe(Effect.scoped, Effect.provide(stores({}, { maxIds: 20 }).pipe(Layer.provideMerge(doors))))
+  )
+
   live("that are forced take what a filter without a state means, and by ids whatever is named", () =>
     Effect.gen(function* () {
       const store = yield* DeadLetterStore
