@@ -17,6 +17,8 @@ export class AuditEvents extends Context.Service<
 
 const defaultLimit = 100
 
+const uuidPattern = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+
 const ofConfigurations = [...configuringActions, applyAction]
 
 const make = Effect.gen(function* () {
@@ -26,9 +28,9 @@ const make = Effect.gen(function* () {
     'epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond',
     coalesce((SELECT sequence FROM audit_events WHERE id = ${id}::uuid), 0))`
 
-  const targetUuid = sql`CASE WHEN target_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN target_id::uuid END`
+  const uuidOf = (text: string) => sql.literal(`CASE WHEN ${text} ~ '${uuidPattern}' THEN ${text}::uuid END`)
 
-  /** A layer that is deleted has the scope that its event tells. */
+  /** A deleted layer is named by the scope in its event. */
   const targetName = sql`CASE target_type
     WHEN 'key' THEN (SELECT coalesce(name, key_prefix) FROM api_keys WHERE api_keys.id = target_uuid)
     WHEN 'project' THEN (SELECT name FROM projects WHERE projects.id = target_uuid)
@@ -38,8 +40,8 @@ const make = Effect.gen(function* () {
       LEFT JOIN api_keys AS k ON k.id = m.key_id LEFT JOIN projects AS p ON p.id = m.project_id WHERE m.id = target_uuid)
     WHEN 'policy_layer' THEN coalesce(
       (SELECT concat_ws(' ', l.layer_kind, coalesce(p.name, l.scope_id)) FROM policy_layers AS l
-        LEFT JOIN projects AS p ON l.layer_kind = 'project' AND p.id::text = l.scope_id WHERE l.id = target_uuid),
-      nullif(concat_ws(' ', before_json ->> 'kind', before_json ->> 'scope_id'), ''))
+        LEFT JOIN projects AS p ON l.layer_kind = 'project' AND p.id = ${uuidOf("l.scope_id")} WHERE l.id = target_uuid),
+      nullif(concat_ws(' ', coalesce(before_json, after_json) ->> 'kind', coalesce(before_json, after_json) ->> 'scope_id'), ''))
     END`
 
   return AuditEvents.of({
@@ -57,7 +59,7 @@ const make = Effect.gen(function* () {
           ip, user_agent, created_at, ${micros(sql, "audit_events")},
           (SELECT name FROM operator_tokens WHERE operator_tokens.id = actor_token_id) AS actor_name,
           ${targetName} AS target_name
-        FROM audit_events CROSS JOIN LATERAL (SELECT ${targetUuid} AS target_uuid) AS target WHERE ${matching} AND ${cursor === undefined ? sql`true` : after(cursor)}
+        FROM audit_events CROSS JOIN LATERAL (SELECT ${uuidOf("target_id")} AS target_uuid) AS target WHERE ${matching} AND ${cursor === undefined ? sql`true` : after(cursor)}
         ORDER BY created_at DESC, sequence DESC LIMIT ${limit + 1}`,
         limit,
         Function.identity

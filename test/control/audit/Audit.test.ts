@@ -667,7 +667,8 @@ suite("Audit", (it) => {
       assert.strictEqual(yield* nameOf(String(at(layer, "id"))), "project owner of a layer")
       const team = yield* ok("POST", `${admin}/policy-layers`, { body: { kind: "team", scope_id: "gone", policy } })
       yield* ok("DELETE", `${admin}/policy-layers/${at(team, "id")}`)
-      assert.strictEqual(yield* nameOf(String(at(team, "id"))), "team gone")
+      const ofTeam = yield* ok("GET", `${admin}/audit-events?target_id=${at(team, "id")}`)
+      assert.deepStrictEqual([at(ofTeam, 0, "target_name"), at(ofTeam, 1, "target_name")], ["team gone", "team gone"])
       yield* ok("PUT", `${admin}/model-prices/named-by-its-id`, {
         body: { input_usd_per_million: 1, output_usd_per_million: 2 }
       })
