@@ -81,8 +81,11 @@ suite("Two people change the same thing", (it) => {
       const late = yield* call("PUT", path, put(4, { expected_updated_at }))
       assert.deepInclude(refusalOf(late), { status: 409, code: "changed_since_read", param: "expected_updated_at" })
       assert.strictEqual(at(yield* ok("GET", path), "input_usd_per_million"), 3)
-      yield* ok("PUT", path, put(5, {}))
-      yield* ok("DELETE", path)
+      const last = yield* ok("PUT", path, put(5, {}))
+      const remove = (version: typeof last) =>
+        call("DELETE", `${path}?expected_updated_at=${at(version, "updated_at")}`)
+      assert.deepInclude(refusalOf(yield* remove(first)), { status: 409, code: "changed_since_read" })
+      assert.strictEqual((yield* remove(last)).status, 204)
       const gone = yield* call("PUT", path, put(6, { expected_updated_at }))
       assert.deepInclude(refusalOf(gone), { status: 409, code: "changed_since_read" })
     })

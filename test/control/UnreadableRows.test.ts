@@ -195,6 +195,17 @@ suite("A row that this version cannot decode", (it) => {
     })
   )
 
+  it.effect("a price is not taken for none by whoever saw none, and is replaced by anybody else", () =>
+    Effect.gen(function* () {
+      const path = `${admin}/model-prices/${yield* price}`
+      yield* newer(`UPDATE model_prices SET updated_at = 'infinity' WHERE model = $1`, "newer")
+      const body = { input_usd_per_million: 3, output_usd_per_million: 4 }
+      const unseen = yield* call("PUT", path, { body: { ...body, expected_updated_at: null } })
+      assert.deepInclude(refusalOf(unseen), { status: 409, code: "changed_since_read", param: "expected_updated_at" })
+      assert.strictEqual(at(yield* ok("PUT", path, { body }), "input_usd_per_million"), 3)
+    })
+  )
+
   it.effect("a route can be disabled, and mended by a value that this version knows", () =>
     Effect.gen(function* () {
       const path = `${admin}/family-a-routes`

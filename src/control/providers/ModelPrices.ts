@@ -10,9 +10,9 @@ import {
   type PriceImport
 } from "../api/providers/ModelPricesApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { isUnreadable } from "../api/schema/Fields.ts"
+import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
-import { requireUnchanged } from "../store/Precondition.ts"
+import { requireUnchanged, type Versioned } from "../store/Precondition.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as PriceBook from "./PriceBook.ts"
 
@@ -28,7 +28,10 @@ export class ModelPrices extends Context.Service<
       model: string,
       price: ModelPricePut
     ) => Effect.Effect<ModelPrice, Refused<"invalid_configuration" | "changed_since_read"> | StoreFailure, Actor>
-    readonly remove: (model: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
+    readonly remove: (
+      model: string,
+      expectedUpdatedAt?: DateTime.Utc
+    ) => Effect.Effect<void, Refused<"not_found" | "changed_since_read"> | StoreFailure, Actor>
     /** Returns what an import of the price book would change. */
     readonly book: Effect.Effect<PriceBookComparison, StoreFailure>
     /** Imports the compared prices, in one transaction and with an audit event for each. */
@@ -61,12 +64,12 @@ const make = Effect.gen(function* () {
   const put = <Refusal = never>(
     model: string,
     price: ModelPriceInput,
-    check: (before: Versioned) => Effect.Effect<void, Refusal> = () => Effect.void
+    check: (before: Versioned | Unreadable) => Effect.Effect<void, Refusal> = () => Effect.void
   ) =>
     audit.mutate(function* ({ write }) {
       if (!isPriced(model)) return yield* misplacedStar
       const before = yield* lock(model)
-      if (before === null || !isUnreadable(before)) yield* check(before ?? { updated_at: null })
+      yield* check(before ?? { updated_at: null })
       const row = yield* priceRows.only(write`
         INSERT INTO model_prices ${sql.insert({ model, ...columnsOf(price) })}
         ON CONFLICT (model) DO UPDATE SET
@@ -123,10 +126,11 @@ const make = Effect.gen(function* () {
       return yield* transaction(Effect.andThen(lockAll, putExpected(price, model)))
     }, toStoreFailures),
 
-    remove: Effect.fn("ModelPrices.remove")((model) =>
+    remove: Effect.fn("ModelPrices.remove")((model, expectedUpdatedAt) =>
       audit.mutate(function* ({ write }) {
         const before = yield* lock(model)
         if (before === null) return yield* priceNotFound
+        yield* requireUnchanged(expectedUpdatedAt, before)
         yield* write`DELETE FROM model_prices WHERE model = ${model}`
         return {
           result: undefined,
@@ -139,10 +143,6 @@ const make = Effect.gen(function* () {
     )
   })
 })
-
-interface Versioned {
-  readonly updated_at: DateTime.Utc | null
-}
 
 const Row = Schema.Struct({
   model: Schema.String,

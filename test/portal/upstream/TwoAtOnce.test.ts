@@ -188,6 +188,24 @@ describePortal("What two people change at once", (portal) => {
     await mine("3", "Change the price of shared-model", "Change")
   })
 
+  it("is a new price, which Undo does not delete once somebody else has changed it", async () => {
+    const { page, problems } = await portal.open("/models?do=price")
+    problems.expect(/^409 DELETE /)
+    const path = "/model-prices/undone-late"
+    await labelled(page, "model").fill("undone-late")
+    await labelled(page, "input_usd_per_million").fill("1")
+    await labelled(page, "output_usd_per_million").fill("9")
+    await page.getByRole("button", { name: "Show the difference" }).click()
+    const dialog = page.getByRole("dialog", { name: "Set the price of undone-late" })
+    await dialog.getByRole("button", { name: "Set", exact: true }).click()
+    const undo = page.getByRole("button", { name: "Undo", exact: true })
+    await undo.waitFor()
+    await portal.gateway.operate("PUT", path, { input_usd_per_million: 2, output_usd_per_million: 4 })
+    await undo.click()
+    await page.getByText(/^Somebody changed this at /).waitFor()
+    assert.strictEqual(memberOf(await portal.gateway.operate("GET", path), "input_usd_per_million"), 2)
+  })
+
   it("is read again if that failed", async () => {
     const made = await portal.gateway.operate("POST", "/providers", {
       provider: "internal-service",

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { isModelPattern } from "../../../policy/ModelPattern.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { expectedUpdateOrNull, Timestamp } from "../schema/Fields.ts"
+import { expectedUpdate, expectedUpdateOrNull, Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 /** US dollars per million tokens. Prices are stored in whole nano-dollars. */
@@ -119,8 +119,11 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
         "`claude-*` sets the price of every model whose name begins with `claude-` and that has no price of its own. If several prefixes match, the longest applies."
       )
       .annotateMerge(bodyExample({ input_usd_per_million: 3, output_usd_per_million: 15 })),
-    HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent }).annotateMerge(
-      operation("Delete the price of a model", "settings:update")
-    )
+    HttpApiEndpoint.delete("remove", "/:model", {
+      params,
+      query: expectedUpdate,
+      success: HttpApiSchema.NoContent,
+      error: refusals("changed_since_read")
+    }).annotateMerge(operation("Delete the price of a model", "settings:update"))
   )
   .prefix("/model-prices")

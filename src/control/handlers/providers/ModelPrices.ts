@@ -14,7 +14,7 @@ export const layer = HttpApiBuilder.group(
       import: ({ payload }) => prices.importBook(payload),
       get: ({ params }) => prices.get(params.model),
       put: ({ params, payload }) => prices.put(params.model, payload),
-      remove: ({ params }) => prices.remove(params.model)
+      remove: ({ params, query }) => prices.remove(params.model, query.expected_updated_at)
     })
   })
 )

@@ -98,7 +98,10 @@ const Form = ({ book, model, onClose, stored }: FormProps) => {
       undo: (version, after) => {
         const { input_usd_per_million, output_usd_per_million } = version
         return input_usd_per_million === null || output_usd_per_million === null
-          ? call("DELETE", path, { params: { model: name } })
+          ? call("DELETE", path, {
+              params: { model: name },
+              query: { expected_updated_at: after.updated_at ?? undefined }
+            })
           : put({ ...pricesOf(version), input_usd_per_million, output_usd_per_million }, after)
       },
       done: `The price of ${name} is set.`,
