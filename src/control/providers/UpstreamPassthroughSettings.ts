@@ -5,7 +5,6 @@ import { AdminApiExposure, defaults, UiExposure, UnenforceablePolicy } from "../
 import { Database } from "../../services/Database.ts"
 import { UpstreamPassthrough, type UpstreamPassthroughPatch } from "../api/providers/UpstreamPassthroughApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { requireUnchanged } from "../store/Precondition.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
@@ -45,7 +44,7 @@ const make = Effect.gen(function* () {
         const lockedRow = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
         // This also works if this version cannot decode the stored row, because the patch may repair the row.
         const before = yield* settingsRows.firstOrUnreadable(lockedRow)
-        if (before !== undefined && !isUnreadable(before)) yield* requireUnchanged(expected_updated_at, before)
+        if (before !== undefined) yield* requireUnchanged(expected_updated_at, before)
         const after = yield* settingsRows.only(
           Object.keys(set).length === 0
             ? lockedRow
