@@ -10,7 +10,7 @@ interface Decided {
 
 /**
  * Returns the checks that a recorded request has passed, and the one that refused it. Without its body, only the checks
- * that need none have surely passed. So it is with a limit, which may refuse before the body is read.
+ * that need none have surely passed. The same holds for a refusal by a limit, which may come before the body is read.
  */
 export const ofRecord = ({ check, hasReadBody, wasForwarded }: Decided): ReadonlyArray<CheckResult> => {
   const known = (hasReadBody ? checkNames.all : checkNames.beforeBody).filter(isOfRequest)

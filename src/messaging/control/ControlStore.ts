@@ -18,7 +18,7 @@ const answeredTtlMs = 3_600_000
 /** The maximum number of requests, because every worker keeps the ids of all. */
 export const maxCancels = 50_000
 
-/** Whoever asks why nothing was done in the last minutes learns so long that the queue was paused. */
+/** How long the end of a pause is kept. */
 const resumedTtlMs = 600_000
 
 const ratesTtlSeconds = 2 * 3_600

@@ -95,8 +95,8 @@ export const stateOf = (numbers: QueueNumbers): QueueState => {
 }
 
 /**
- * Workers with free places may soon take what waits, so that a short line means nothing. Where all places are taken, a
- * line that has become longer by one more message for each place grows, however long it was ten minutes ago.
+ * Workers with free places may soon take what waits, so that a short line means nothing. A line also grows while all
+ * workers are busy: longer by the number of places, at most 10, than at the shortest of the last ten minutes.
  */
 const isGrowing = ({ consumers, minute, rates, ready, reported }: QueueNumbers): boolean => {
   const { inWork, places } = reported
