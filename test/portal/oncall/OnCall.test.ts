@@ -308,6 +308,35 @@ describePortal(
       await page.getByRole("heading", { name: /^Replay/, level: 1 }).waitFor()
     })
 
+    it("select all that match only of open letters, which a refresh of the page does not count again", async () => {
+      await allAreDead(portal)
+      const items = await lettersOf(portal)
+      // another tab that is still open would have the connection for this one
+      const { answer, page } = await portal.open("/settings", { ownSession: true })
+      await answer(/\/dlq\/messages\?/, { body: { items: items.slice(0, 2), next_cursor: "1" } })
+      // so that the page reads all of it again every ten seconds
+      await answer("/live", { status: 503 })
+      await page.goto(`${portal.gateway.control}/admin-ui/dead-letters?tab=letters&state=dead_lettered`)
+      const selectRows = () => page.getByRole("checkbox", { name: "Select all rows that are shown" }).click()
+      let counts = 0
+      page.on("request", (request) => {
+        if (request.url().endsWith("/dlq/replays/check")) counts += 1
+      })
+      await page.getByText(/^No connection to the server since/).waitFor()
+      await selectRows()
+      await page.getByRole("button", { name: "Select all that match" }).click()
+      await page.getByText(/^all \d+ that match/).waitFor()
+      await page.waitForResponse(/\/dlq\/messages\?/)
+      assert.strictEqual(counts, 1)
+      for (const state of ["replay_unknown", "replayed", "replaced", "archived"]) {
+        await follow(page, `/dead-letters?tab=letters&state=${state}`)
+        await page.getByRole("button", { name: "Select none" }).click()
+        await selectRows()
+        await page.getByText("2 selected").waitFor()
+        assert.strictEqual(await page.getByRole("button", { name: "Select all that match" }).count(), 0, state)
+      }
+    })
+
     it("are shown stored names as text", async () => {
       await allAreDead(portal)
       const { page } = await portal.open(`/tasks/${encodeURIComponent(hostile)}`)

@@ -1,14 +1,17 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query"
 import type { ApiError } from "../../api/ApiError.ts"
 import type { CheckedReplay, ReplaySelection } from "../../api/TaskTypes.ts"
-import { callTasks, tasksPath } from "../../api/tasks.ts"
+import { callTasks } from "../../api/tasks.ts"
 import { countedText, countText } from "../words/format.ts"
 
-/** Asks the server how many letters a replay would take now. With `force` also those that are not open. */
-export const useReplayCount = (selection: ReplaySelection, force = false): UseQueryResult<CheckedReplay, ApiError> =>
+/**
+ * Asks the server how many open letters a replay would take now. Live refreshes of tasks leave the count alone: the
+ * server reads every letter for it.
+ */
+export const useReplayCount = (selection: ReplaySelection): UseQueryResult<CheckedReplay, ApiError> =>
   useQuery<CheckedReplay, ApiError>({
-    queryKey: [tasksPath, "/dlq/replays/check", selection, force],
-    queryFn: ({ signal }) => callTasks("POST", "/dlq/replays/check", { body: { ...selection, force }, signal }),
+    queryKey: ["count of a replay", selection],
+    queryFn: ({ signal }) => callTasks("POST", "/dlq/replays/check", { body: selection, signal }),
     staleTime: 0
   })
 

@@ -8,9 +8,9 @@ interface Props {
   readonly filter: LetterFilter
 }
 
-/** How many letters match, as the server counts them. */
+/** How many open letters match, as the server counts them. */
 export const AllLettersCount = ({ filter }: Props) => {
-  const { data, error, refetch } = useReplayCount({ filter }, true)
+  const { data, error, refetch } = useReplayCount({ filter })
   if (error !== null) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (data === undefined) return <strong>all that match</strong>
   return (
@@ -23,7 +23,7 @@ export const AllLettersCount = ({ filter }: Props) => {
 
 /** Which letters are meant, and what happens with more than the server takes at once. */
 export const AllLetters = ({ filter }: Props) => {
-  const { data } = useReplayCount({ filter }, true)
+  const { data } = useReplayCount({ filter })
   return (
     <>
       <p>

@@ -10,7 +10,7 @@ import { DataTable } from "../../../shared/table/DataTable.tsx"
 import { FilterBar } from "../../../shared/table/FilterBar.tsx"
 import { LetterBulk } from "./LetterBulk.tsx"
 import { letterColumns } from "./letterColumns.tsx"
-import { letterFilter, letterFilters, letterQuery } from "./letterFilter.ts"
+import { isOfOpen, letterFilter, letterFilters, letterQuery } from "./letterFilter.ts"
 
 const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
 const nothing: ReadonlySet<string> = new Set()
@@ -46,7 +46,7 @@ export const Letters = () => {
             <LetterBulk
               letters={list.rows.filter(({ dlq_id }) => selected.has(dlq_id))}
               matching={allOf === filterText ? letterFilter(text) : undefined}
-              onAll={list.query.hasNextPage ? () => setAllOf(filterText) : undefined}
+              onAll={list.query.hasNextPage && isOfOpen(text) ? () => setAllOf(filterText) : undefined}
               onDone={() => select(nothing)}
             />
           ) : (

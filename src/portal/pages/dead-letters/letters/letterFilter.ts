@@ -20,11 +20,13 @@ type Texts = (name: string) => string | undefined
 /** The filters that the address has. */
 export const letterQuery = (text: Texts) => Object.fromEntries(letterFilters.map(({ name }) => [name, text(name)]))
 
-/** The same as a selection. Without a state it selects the open letters. */
-export const letterFilter = (text: Texts): LetterFilter => ({
-  ...letterQuery(text),
-  state: states.find((state) => state === text("state")) ?? "dead_lettered"
-})
+const open = "dead_lettered" satisfies LetterState
+
+/** Only open letters can be selected by a filter. Those of another state are selected one by one. */
+export const isOfOpen = (text: Texts): boolean => (text("state") ?? open) === open
+
+/** The same as a selection of the open letters. */
+export const letterFilter = (text: Texts): LetterFilter => ({ ...letterQuery(text), state: open })
 
 /** A filter in the words of the page, such as `State: dead_lettered, Queue: mails`. */
 export const filterWords = (filter: LetterFilter): string => {
