@@ -186,7 +186,7 @@ describePortal("The pages of a holder", (portal) => {
     await page.goto(`${portal.gateway.control}/admin-ui/my/models`)
     await page.getByRole("button", { name: "Ask for a model" }).waitFor()
     await page.goto(`${portal.gateway.control}/admin-ui/my`)
-    await page.getByText("You may use large now.").waitFor()
+    await page.getByText("large was allowed.").waitFor()
   })
 
   it("give a key a new secret that is shown once, and stay signed in", async () => {

@@ -93,9 +93,9 @@ const Answer = ({ request }: { readonly request: Asked }) => {
           Answer: <ForeignText>{answer}</ForeignText>
         </p>
       )}
-      {model !== null && state === "granted" && (
+      {model !== null && state === "granted" && granted === null && (
         <p>
-          You may use <ForeignText>{model}</ForeignText> now.
+          <ForeignText>{model}</ForeignText> was allowed.
         </p>
       )}
       {granted !== null && (
