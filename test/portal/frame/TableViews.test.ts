@@ -98,6 +98,39 @@ describePortal("Lists", (portal) => {
     assert.strictEqual(lines.at(-1), sentence)
   })
 
+  it("have all that their columns show in their files", async () => {
+    const asked = {
+      ...{ id: "1", key_id: "2", key_name: null, key_prefix: "rk_live_1", owner_email: null, state: "open" },
+      ...{ meter: null, amount: null, model: "large", reason: "a long text", created_at: "2026-11-26T10:00:00Z" },
+      ...{ answer: null, answered_at: null, answered_by: null, granted: null }
+    }
+    const cancelled = {
+      ...{ cancellation_id: "1", state: "done", reason: "a wrong campaign", by: null, query: { type: "letter" } },
+      ...{ total: 1, truncated: false, asked_before: 0, cancelled: 0, requested: 0, ended: 0, withdrawn: 1, failed: 0 },
+      ...{ remaining: 0, stopped: null, withdrawn_at: null, started_at: asked.created_at },
+      ...{ updated_at: asked.created_at, ended_at: null }
+    }
+    const { answer, page } = await portal.open("/")
+    await answer(/limits\/raise-requests\?/, { body: [asked] })
+    await answer(/tasks\/cancellations\?/, { body: { cancellations: [cancelled], next_cursor: null } })
+    for (const [path, name] of [
+      ["/audit?span=all", "target_name"],
+      ["/limits/requests", "model"],
+      ["/tasks/cancellations", "withdrawn"]
+    ] as const) {
+      await page.goto(`${portal.gateway.control}/admin-ui${path}`)
+      await page.getByRole("row").nth(1).waitFor()
+      await showAllColumns(page)
+      await page.getByRole("button", { name: "Columns, rows, CSV" }).click()
+      const [file] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("menuitem", { name: /^CSV of / }).click()
+      ])
+      const [header] = (await Array.fromAsync(await file.createReadStream())).join("").split("\r\n")
+      assert.include(header?.split(","), name, path)
+    }
+  })
+
   it("are saved with the rows that are not shown yet, and with the columns that are", async () => {
     for (let n = 0; n < 105; n++)
       await portal.gateway.operate("POST", "/keys", { name: `saved ${n}`, owner_type: "individual", tags: ["saved"] })

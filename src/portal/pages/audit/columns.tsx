@@ -48,7 +48,7 @@ export const columns: ReadonlyArray<Column<AuditEvent>> = [
     id: "target",
     header: "Object",
     main: true,
-    csv: ["target_type", "target_id"],
+    csv: ["target_type", "target_id", "target_name"],
     cell: (event) => <Target event={event} />
   },
   {

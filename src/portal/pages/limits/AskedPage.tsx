@@ -39,7 +39,7 @@ const columns: ReadonlyArray<Column<Asked>> = [
     id: "wanted",
     header: "Wants",
     main: true,
-    csv: ["meter", "amount"],
+    csv: ["meter", "amount", "model"],
     cell: ({ amount, meter, model }) =>
       model === null ? (
         <code>

@@ -58,6 +58,7 @@ const columns: ReadonlyArray<Column<CancellationJob>> = [
     header: "Withdrawn",
     numeric: true,
     hidden: true,
+    csv: ["withdrawn"],
     cell: ({ withdrawn }) => <Count of={withdrawn} />
   },
   {
