@@ -192,6 +192,24 @@ describePortal("Keys", (portal) => {
     await page.getByText("The database is away.").waitFor()
   })
 
+  it("move to a project by its id where a token may not search for projects", async () => {
+    const id = await makeKey(portal, { name: "moving" })
+    const project = idOf(await portal.gateway.operate("POST", "/projects", { name: "its new home" }), "id")
+    const { axe, page } = await portal.open(`/keys/${id}`, {
+      scopes: ["operators:manage", "keys:create", "policies:update"]
+    })
+    await page.getByRole("button", { name: "More actions" }).click()
+    await page.getByRole("menuitem", { name: "Move to another project" }).click()
+    const dialog = page.getByRole("dialog", { name: "Move moving" })
+    await dialog.getByLabel("Project").fill(project)
+    await dialog.getByText("usage:read").waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    await page.getByRole("button", { name: "See the difference" }).click()
+    await page.getByRole("button", { name: "Change it" }).click()
+    await page.getByText("moving is moved.").waitFor()
+    assert.strictEqual(idOf(await portal.gateway.operate("GET", `/keys/${id}`), "project_id"), project)
+  })
+
   it("get a new secret, and the old one is stopped before its grace is over", async () => {
     const key = await makeKey(portal, { name: "leaked" })
     await portal.gateway.operate("POST", `/keys/${key}/rotate`, { grace_seconds: 3600 })

@@ -1,4 +1,4 @@
-import { Select, type SelectProps } from "@mantine/core"
+import { Select, type SelectProps, TextInput } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { useApi } from "../../api/queries.ts"
@@ -45,7 +45,26 @@ export const ProjectPicker = ({ comboboxProps, error, isFocused = false, name, o
     { query: { ...(q !== "" && { q }), limit: mostShown } },
     { enabled: maySee && isReached }
   )
-  if (!maySee) return null
+  if (!maySee) {
+    // a filter of a list, which has no label, is left out
+    if (input.label === undefined) return null
+    return (
+      <TextInput
+        placeholder="id"
+        label={input.label}
+        description={
+          <>
+            {input.description} Only a token with <code>usage:read</code> finds projects by their names: give the id.
+          </>
+        }
+        disabled={input.disabled ?? false}
+        value={value ?? ""}
+        onChange={({ currentTarget }) => onChange(currentTarget.value.trim() || null, undefined)}
+        error={error}
+        {...(isFocused && { "data-autofocus": true })}
+      />
+    )
+  }
   const options = (found.data ?? []).map((project) => ({ value: project.id, label: shownText(project.name) }))
   const isListed = options.some((option) => option.value === value)
   return (
