@@ -1,5 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
+import { eventuallyTrue } from "../EventuallyTrue.ts"
+import { holdAnswers } from "../HeldAnswers.ts"
 import { describePortal } from "../PortalBrowser.ts"
 
 /** Copies the open page, and returns the text that was copied. */
@@ -55,5 +57,28 @@ describePortal("Copied pages", (portal) => {
     await weak.page.getByRole("button", { name: "Copy as" }).click()
     await weak.page.getByRole("menuitem", { name: "curl" }).waitFor()
     assert.strictEqual(await weak.page.getByRole("menuitem", { name: "configuration" }).count(), 0)
+  })
+
+  it("are promised to the clipboard in the click, also where the text is still read", async () => {
+    const { answer, page } = await portal.open("/routes")
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    await page.evaluate(`{
+      const { clipboard } = navigator
+      const write = clipboard.write.bind(clipboard)
+      clipboard.write = (items) => {
+        window.isPromised = true
+        return write(items)
+      }
+    }`)
+    const release = await holdAnswers(page, /admin\/configuration\?/)
+    const copy = copied(page, "configuration")
+    await eventuallyTrue(() => page.evaluate<boolean>("window.isPromised === true"))
+    assert.strictEqual(await page.getByText(/(is|are) copied\.$/).count(), 0)
+    release()
+    assert.include(await copy, '"routes"')
+    await answer(/admin\/configuration\?/, { status: 503, message: "The database is away." })
+    await page.getByRole("button", { name: "Copy as" }).click()
+    await page.getByRole("menuitem", { name: "configuration" }).click()
+    await page.getByText("The database is away.").waitFor()
   })
 })

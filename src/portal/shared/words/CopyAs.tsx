@@ -3,8 +3,9 @@ import { notifications } from "@mantine/notifications"
 import { IconCode } from "@tabler/icons-react"
 import { call } from "../../api/control.ts"
 import type { BodyOf } from "../../api/Endpoints.ts"
-
 import { useAllowed } from "../../api/session.ts"
+import { prettyOf } from "../change/changed.ts"
+import { failureOf } from "../change/failure.ts"
 
 /** Sections of a configuration document. */
 export type ConfigurationSections = Omit<BodyOf<"POST", "/admin-ui/admin/configuration/plan">, "format">
@@ -56,8 +57,6 @@ const documentOf = (sections: ReadonlyArray<Section>) =>
 /** The paths that a gateway key opens. */
 const ofHolders = "/admin-ui/v1/"
 
-const prettyOf = (document: object): string => JSON.stringify(document, null, 2)
-
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 export const curlOf = ({ address, body, method = "GET" }: Pick<Props, "method" | "address" | "body">): string =>
@@ -67,15 +66,31 @@ export const curlOf = ({ address, body, method = "GET" }: Pick<Props, "method" |
     ...(body === undefined ? [] : [`-H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`])
   ].join(" \\\n  ")
 
+/** Browsers let a page copy as long as a click is fresh: a text that is still read is promised to them in it. */
+const write = (text: string | Promise<string>): Promise<void> => {
+  if (typeof text === "string") return navigator.clipboard.writeText(text)
+  if (!("ClipboardItem" in window)) return text.then(write)
+  const type = "text/plain"
+  return navigator.clipboard.write([new ClipboardItem({ [type]: text.then((read) => new Blob([read], { type })) })])
+}
+
+const copy = async (text: string | Promise<string>, what: string) => {
+  try {
+    await write(text)
+    notifications.show({ message: `${what} is copied.` })
+  } catch {
+    const message = await Promise.resolve(text).then(
+      () => "The browser did not let the page copy.",
+      (cause: unknown) => failureOf(cause).message
+    )
+    notifications.show({ message, color: "red" })
+  }
+}
+
 /** Everything that a page shows or does can be done without it. */
 export const CopyAs = ({ address, and = [], body, configuration, method = "GET", sections }: Props) => {
   const mayExport = useAllowed("operators:manage")
   const commands = [curlOf({ method, address, body }), ...and.map((other) => curlOf({ address: other }))]
-  const copy = (text: string, what: string) =>
-    void navigator.clipboard.writeText(text).then(
-      () => notifications.show({ message: `${what} is copied.` }),
-      () => notifications.show({ message: "The browser did not let the page copy.", color: "red" })
-    )
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -88,14 +103,7 @@ export const CopyAs = ({ address, and = [], body, configuration, method = "GET",
           curl
         </Menu.Item>
         {sections !== undefined && mayExport && (
-          <Menu.Item
-            onClick={() =>
-              documentOf(sections).then(
-                (document) => copy(prettyOf(document), "The configuration"),
-                ({ message }: Error) => notifications.show({ message, color: "red" })
-              )
-            }
-          >
+          <Menu.Item onClick={() => copy(documentOf(sections).then(prettyOf), "The configuration")}>
             configuration
           </Menu.Item>
         )}
