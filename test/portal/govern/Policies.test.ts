@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
+import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { describePortal } from "../PortalBrowser.ts"
 
 /** Types the name by which a dialog has its change confirmed. */
@@ -110,6 +111,26 @@ describePortal("Policies", (portal) => {
     await change.getByText("The layer as it is, with these changes:").waitFor()
     await change.getByLabel("Team", { exact: true }).fill("slowest")
     await change.getByText("There is no such layer yet: it would be made.").waitFor()
+  })
+
+  it("show what is effective for a key, whose name is shown as text and is no search", async () => {
+    const key = Object(
+      await portal.gateway.operate("POST", "/keys", { name: "a\u202Eb", owner_type: "individual" })
+    ).key
+    const searches: Array<string | null> = []
+    const { page } = await portal.open("/policies")
+    page.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url())
+      if (pathname.endsWith("/admin/keys")) searches.push(searchParams.get("q"))
+    })
+    await page.goto(`${portal.gateway.control}/admin-ui/policies?tab=effective&key_id=${key.id}`)
+    const field = page.getByRole("combobox", { name: "Key" })
+    await eventuallyTrue(async () => (await field.inputValue()) === "aU+202Eb")
+    // a search follows what is typed after a moment
+    await page.waitForTimeout(500)
+    await field.fill("no such key")
+    await eventuallyTrue(async () => searches.includes("no such key"))
+    assert.deepStrictEqual([...new Set(searches)], [null, "no such key"])
   })
 
   it("show what is effective for a project, in both colours and on a phone", async () => {

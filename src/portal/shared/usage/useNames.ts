@@ -1,5 +1,6 @@
 import { useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
+import { shownText } from "../foreign/marks.ts"
 import type { FilterName } from "./fields.ts"
 
 /** So many are offered to a token that may not list keys. */
@@ -35,5 +36,5 @@ export interface Named {
 /** The keys that were used in the range, the most used first. */
 export const useUsedKeys = (): ReadonlyArray<Named> => {
   const keys = useApi("/admin-ui/admin/usage/by-key", { query: { ...useTimes(), breakdown_limit: mostUsed } })
-  return (keys.data ?? []).map(({ display_name, name }) => ({ value: name, label: display_name }))
+  return (keys.data ?? []).map(({ display_name, name }) => ({ value: name, label: shownText(display_name) }))
 }
