@@ -45,17 +45,16 @@ interface Read<Body> {
 
 /**
  * Returns when a query reads again. Nothing does while the tab is hidden or the person has paused. A list that was read
- * further is left alone: its rows would move under the reader, and each of its pages would be a call.
+ * further is left alone: its rows would move under the reader, and each of its pages would be a call. A refused read is
+ * not repeated.
  */
-export const useRefresh = <Body>({ refreshAfter, refreshMs }: ReadOptionsOf<Body> = {}) => {
+export const useRefresh = <Body>({ refreshAfter, refreshMs = refreshEveryMs }: ReadOptionsOf<Body> = {}) => {
   const isPaused = useIsPaused()
   return ({ state: { data, error } }: Read<Body>): number | false => {
     const awaitedMs = data === undefined ? undefined : refreshAfter?.(data)
     if (awaitedMs !== undefined) return awaitedMs
-    if (isPaused) return false
-    if (refreshMs !== undefined) return refreshMs
     const isRefused = error !== null && isRefusal(error) && error.status !== 429
-    return isRefused || pageCount(data) > 1 ? false : refreshEveryMs
+    return isPaused || isRefused || pageCount(data) > 1 ? false : refreshMs
   }
 }
 

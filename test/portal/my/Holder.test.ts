@@ -189,6 +189,25 @@ describePortal("The pages of a holder", (portal) => {
     await page.getByText("large was allowed.").waitFor()
   })
 
+  it("do not repeat a list of requests that is refused", async () => {
+    const key = await keyOf(portal)
+    const { answer, page } = await portal.open("/my/key", { token: key.raw })
+    // a range that moves on would be another list: the minute has just begun
+    await page.clock.install({ time: Math.floor(Date.now() / 60_000) * 60_000 })
+    await answer(/\/v1\/me\/requests\?.*limit=100/, { status: 403, message: "The list is not for this key." })
+    let reads = 0
+    page.on("request", (request) => {
+      if (/\/v1\/me\/requests\?.*limit=100/.test(request.url())) reads += 1
+    })
+    await page.goto(`${portal.gateway.control}/admin-ui/my/requests`)
+    await page.getByText("The list is not for this key.").waitFor()
+    const before = reads
+    await page.clock.fastForward("00:30")
+    await page.getByRole("link", { name: "Use it" }).click()
+    await page.getByText("Codex CLI").waitFor()
+    assert.strictEqual(reads, before)
+  })
+
   it("give a key a new secret that is shown once, and stay signed in", async () => {
     const key = await keyOf(portal, { holder_rotation: true })
     const { page } = await portal.open("/my/key", { token: key.raw, ownSession: true })

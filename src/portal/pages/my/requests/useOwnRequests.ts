@@ -3,10 +3,11 @@ import { useMemo } from "react"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
-import { type List, pagesOf } from "../../../api/queries.ts"
+import { type List, pagesOf, useRefresh } from "../../../api/queries.ts"
 
 export const ownPath = "/admin-ui/v1/me/requests"
 type Answer = ResponseOf<"GET", typeof ownPath>
+const refreshMs = 15_000
 export type OwnRequest = Answer["rows"][number]
 
 export interface OwnFilter {
@@ -32,7 +33,7 @@ export const useOwnRequests = (filter: OwnFilter): List<OwnRequest> => {
     initialPageParam: undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: 15_000
+    refetchInterval: useRefresh({ refreshMs })
   })
   const pages = query.data?.pages
   const rows = useMemo(() => (pages ?? []).flatMap((page) => page.rows), [pages])
