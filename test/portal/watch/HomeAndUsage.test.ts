@@ -25,6 +25,7 @@ describePortal("The first minute", (portal) => {
     const price = { input_usd_per_million: 1, output_usd_per_million: 1 }
     await portal.gateway.operate("PUT", "/model-prices/priced", price)
     await flat.waitFor({ state: "hidden" })
+    await page.getByText('"model":"priced"').first().waitFor()
     const response = await fetch(`${portal.gateway.proxy}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },

@@ -3,6 +3,7 @@ import { useState } from "react"
 import { useAllowed } from "../../../api/session.ts"
 import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { useFirstModel } from "../../../shared/keys/firstModel.ts"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 import styles from "./FirstSteps.module.css"
@@ -10,7 +11,7 @@ import { type MadeKey, MakeKey } from "./MakeKey.tsx"
 import { type Arrived, SendRequest } from "./SendRequest.tsx"
 import { SetBudget } from "./SetBudget.tsx"
 import { Step } from "./Step.tsx"
-import { firstCommand, firstModel } from "./snippets.ts"
+import { firstCommand, usualModel } from "./snippets.ts"
 
 /** The first minute of an installation: a key, a request that is seen to arrive, a budget, and an agent. */
 export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
@@ -20,6 +21,7 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
   const [arrived, setArrived] = useState<Arrived>()
   const [tool, setTool] = useState("claude-code")
   const [budget, setBudget] = useState<number>()
+  const { name: model = usualModel } = useFirstModel(made?.policy.allowed_models ?? null)
   const isUnstored = made !== undefined && made.secret !== ""
   useUnstoredSecret(isUnstored)
   if (!mayCreate) {
@@ -42,6 +44,7 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
       <Step number={2} title="Send a request" state={isSent ? "done" : made === undefined ? "waiting" : "now"}>
         <SendRequest
           made={made}
+          model={model}
           arrived={arrived}
           onArrived={setArrived}
           onStored={() => setMade((before) => before && { ...before, secret: "" })}
@@ -60,7 +63,7 @@ export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {
       </Step>
       <Step number={4} title="Set up an agent" state={isSent ? "now" : "waiting"}>
         {isSent ? (
-          <Snippets secret={made?.secret || undefined} model={firstModel} tool={tool} onTool={setTool} />
+          <Snippets secret={made?.secret || undefined} model={model} tool={tool} onTool={setTool} />
         ) : (
           <p>Claude Code, Codex, Cursor and the SDKs of OpenAI and Anthropic work with this gateway and a key.</p>
         )}

@@ -11,7 +11,6 @@ import { durationText } from "../../../shared/words/format.ts"
 import { meaningOfStatus, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./FirstSteps.module.css"
 import type { MadeKey } from "./MakeKey.tsx"
-import { firstModel } from "./snippets.ts"
 
 export interface Arrived {
   readonly requestId: string
@@ -21,6 +20,7 @@ export interface Arrived {
 
 interface Props {
   readonly made: MadeKey | undefined
+  readonly model: string
   readonly arrived: Arrived | undefined
   readonly onArrived: (arrived: Arrived) => void
   /** The person has stored the secret: it must leave the page. */
@@ -31,7 +31,7 @@ interface Props {
 const askEveryMs = 3_000
 
 /** A command to copy. The page waits for its request, and shows it arrive. */
-export const SendRequest = ({ arrived, made, onArrived, onStored }: Props) => {
+export const SendRequest = ({ arrived, made, model, onArrived, onStored }: Props) => {
   const [tool, setTool] = useState("curl")
   const begun = useState(() => new Date().toISOString())[0]
   useLive(({ requests }) => {
@@ -67,7 +67,7 @@ export const SendRequest = ({ arrived, made, onArrived, onStored }: Props) => {
             Run the command, or use the key with a tool.{" "}
             {made !== undefined && "It has the secret of the key, which is shown this one time."}
           </p>
-          <Snippets secret={made?.secret} model={firstModel} tool={tool} onTool={setTool} />
+          <Snippets secret={made?.secret} model={model} tool={tool} onTool={setTool} />
         </>
       )}
       {made !== undefined && made.secret !== "" && (
