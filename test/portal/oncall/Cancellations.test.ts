@@ -193,6 +193,7 @@ describePortal(
       await answer(/\/tasks\/cancellations\/[^/]+\/withdraw$/, { status: 202, body: withdrawn })
       await answer(/\/tasks\/cancellations\/[^/]+$/, { body: { ...withdrawn, problems } })
       await dialog.getByRole("button", { name: "Withdraw it" }).click()
+      await page.getByText("The cancellation is withdrawn.").waitFor()
       await page.getByRole("region", { name: "Withdrawn" }).getByText("90", { exact: true }).waitFor()
       await page.getByText("what had no effect by then is taken back").waitFor()
       assert.strictEqual(await page.getByRole("button", { name: "Withdraw" }).count(), 0)

@@ -4,6 +4,7 @@ import { useTasksWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { CancellationJob } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
+import { useTell } from "../../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 
@@ -11,8 +12,10 @@ import { countedText } from "../../../shared/words/format.ts"
 export const WithdrawCancellation = ({ job }: { readonly job: CancellationJob }) => {
   const mayOperate = useAllowed("tasks:operate")
   const withdraw = useTasksWrite<CancellationJob>()
+  const tell = useTell()
   const [isAsked, setAsked] = useState(false)
   const { cancellation_id, remaining, requested, state } = job
+  const path = taskPath`/tasks/cancellations/${cancellation_id}/withdraw`
   const asks = state === "running"
   if (!mayOperate || (requested === 0 && !asks)) return null
   const close = () => {
@@ -32,8 +35,13 @@ export const WithdrawCancellation = ({ job }: { readonly job: CancellationJob })
           error={withdraw.error}
           onConfirm={() =>
             withdraw.mutate(
-              { path: taskPath`/tasks/cancellations/${cancellation_id}/withdraw` },
-              { onSuccess: () => setAsked(false) }
+              { path },
+              {
+                onSuccess: () => {
+                  setAsked(false)
+                  tell({ done: "The cancellation is withdrawn.", audit: { type: "tasks", id: path } })
+                }
+              }
             )
           }
           onClose={close}
