@@ -388,7 +388,7 @@ describePortal(
       assert.strictEqual(await page.getByRole("button", { name: /^(Replay|Edit|Archive)/ }).count(), 0)
     })
 
-    it("explain the oldest task of a queue from its row, and see which tasks run for longer than usual", async () => {
+    it("explain the longest-running task of a queue from its row, and see which tasks run for longer than usual", async () => {
       const { answer, axe, page } = await portal.open("/tasks/board")
       await page.getByText("shop.mails").first().waitFor()
       const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
@@ -406,7 +406,7 @@ describePortal(
       await long.getByText("long: usually 4 s").waitFor()
       assert.strictEqual(await long.count(), 1)
       assert.deepStrictEqual(await axe(), [])
-      const explain = page.getByRole("link", { name: "Explain the oldest task of shop.mails" })
+      const explain = page.getByRole("link", { name: "Explain the longest-running task of shop.mails" })
       assert.match((await explain.getAttribute("href")) ?? "", /\/tasks\/mail-of-days$/)
     })
 

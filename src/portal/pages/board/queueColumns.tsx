@@ -9,7 +9,7 @@ import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import styles from "./Board.module.css"
 import type { BoardRow } from "./boardRow.ts"
-import { ExplainOldest } from "./ExplainOldest.tsx"
+import { ExplainLongest } from "./ExplainLongest.tsx"
 import { Flow } from "./Flow.tsx"
 import { PauseButton } from "./PauseButton.tsx"
 
@@ -115,7 +115,7 @@ export const queueColumns: ReadonlyArray<Column<BoardRow>> = [
     main: true,
     cell: (row) => (
       <Group gap={4} wrap="nowrap" justify="end">
-        <ExplainOldest row={row} />
+        <ExplainLongest row={row} />
         <PauseButton view={row} />
       </Group>
     )
