@@ -2,16 +2,15 @@ import { Stack } from "@mantine/core"
 import { useApi } from "../../api/queries.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
-import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
+import { meaningOfReadiness, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { Findings } from "./Findings.tsx"
 import { Migrations } from "./Migrations.tsx"
 import { Overhead } from "./Overhead.tsx"
 import { OverheadHistogram } from "./OverheadHistogram.tsx"
 import { Processes } from "./Processes.tsx"
 import { Servers } from "./Servers.tsx"
-import { type System, systemPath } from "./system.ts"
+import { systemPath } from "./system.ts"
 
-const meanings: Readonly<Record<System["status"], Meaning>> = { ready: "good", degraded: "warning", not_ready: "bad" }
 const refreshMs = 10_000
 
 /** Is the installation itself well: its processes, what they depend on, and the schema. */
@@ -25,7 +24,7 @@ const SystemPage = () => {
         lead="The processes of this installation, the servers that they use, and what the gateway adds to each request."
         beside={
           system !== undefined && (
-            <StatusWord meaning={meanings[system.status]}>{system.status.replace("_", " ")}</StatusWord>
+            <StatusWord meaning={meaningOfReadiness[system.status]}>{system.status.replace("_", " ")}</StatusWord>
           )
         }
         actions={<CopyAs address={systemPath} />}

@@ -38,6 +38,9 @@ export const StatusWord = ({ children, meaning }: Props) => {
   )
 }
 
+/** The meanings of how ready a process or the installation is. */
+export const meaningOfReadiness = { ready: "good", degraded: "warning", not_ready: "bad" } as const
+
 /** The meaning of an HTTP status. */
 export const meaningOfStatus = (status: number): Meaning =>
   status >= 500

@@ -5,7 +5,7 @@ import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { useSettled } from "../../../shared/page/useSettled.ts"
 import { countedText } from "../../../shared/words/format.ts"
-import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { type Meaning, meaningOfReadiness, StatusWord } from "../../../shared/words/StatusWord.tsx"
 import styles from "./Attention.module.css"
 import type { Finding } from "./findings.ts"
 import { useFindings } from "./useFindings.ts"
@@ -72,16 +72,10 @@ export const Attention = () => {
 
 type Status = NonNullable<ReturnType<typeof useFindings>["status"]>
 
-const readiness: Readonly<Record<Status, readonly [Meaning, string]>> = {
-  ready: ["good", "ready"],
-  degraded: ["warning", "degraded"],
-  not_ready: ["bad", "not ready"]
-}
-
-const Readiness = ({ status }: { readonly status: Status }) => {
-  const [meaning, word] = readiness[status]
-  return <StatusWord meaning={meaning}>{word}</StatusWord>
-}
+/** As the page of the system says it. */
+const Readiness = ({ status }: { readonly status: Status }) => (
+  <StatusWord meaning={meaningOfReadiness[status]}>process {status.replace("_", " ")}</StatusWord>
+)
 
 const Row = ({ finding: { name, path, search, sentence, weight } }: { readonly finding: Finding }) => {
   const [meaning, word] = words[weight]
