@@ -86,7 +86,7 @@ describePortal("Lists", (portal) => {
     const asked = page.waitForRequest(/usage\/by-model\?.*sort_by=reasoning_tokens/)
     await page.goto(`${portal.gateway.control}/admin-ui/usage?group=model&measure=reasoning`)
     await asked
-    const sentence = "The 100 with the most: reasoning tokens. There are more."
+    const sentence = "Only the top 100 are listed. Order: reasoning tokens."
     await page.getByText(sentence).waitFor()
     await page.getByRole("button", { name: "Export" }).click()
     const [file] = await Promise.all([

@@ -19,7 +19,7 @@ export const fieldWords = {
   max_request_body_bytes: "size of one request",
   max_response_body_bytes: "size of one answer",
   max_stream_duration_seconds: "length of a stream",
-  unused_key_auto_disable_after_days: "without use",
+  unused_key_auto_disable_after_days: "disabled after days without use",
   expires_at: "expires",
   rotation_due_at: "rotation due",
   base_url: "address",

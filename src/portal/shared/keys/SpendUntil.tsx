@@ -7,6 +7,12 @@ interface Props {
 /** Until when requests are summed up in what a key has spent. What is used of limits is newer. */
 export const SpendUntil = ({ of: { spend_until } }: Props) => (
   <span>
-    summed up until <When at={spend_until} absent="now: nothing" />
+    {spend_until === null ? (
+      "nothing summed up yet"
+    ) : (
+      <>
+        summed up until <When at={spend_until} />
+      </>
+    )}
   </span>
 )

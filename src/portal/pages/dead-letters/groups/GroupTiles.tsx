@@ -24,7 +24,7 @@ export const versionText = ({ first_version, last_version }: DeadLetterGroup): s
 /** The same in a column of a list. */
 export const shortVersionText = ({ first_version, last_version }: DeadLetterGroup): string => {
   if (first_version === null || last_version === null) return "–"
-  return first_version === last_version ? `new with ${first_version}` : `before ${last_version}`
+  return first_version === last_version ? `new with ${first_version}` : `older than ${last_version}`
 }
 
 interface TilesProps {

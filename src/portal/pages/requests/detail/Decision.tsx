@@ -54,7 +54,7 @@ const Then = ({ explanation: { decided } }: { readonly explanation: Explanation 
       </ul>
     )}
     <p className={styles.muted}>
-      {decided.check === null
+      {decided.layer === null
         ? "The record names no layers: see “Now” for those that apply today."
         : "The record names only the layer that refused, not those that let the request pass."}
     </p>

@@ -3,8 +3,8 @@ import type { Measure } from "./measures.ts"
 import { type BreakdownData, mostRows } from "./useBreakdown.ts"
 
 /** Says which groups are left out. */
-export const topSentence = ({ adds, label }: Measure): string =>
-  `The ${mostRows} with the ${adds ? "most" : "highest"}: ${label.toLowerCase()}. There are more.`
+export const topSentence = ({ label }: Measure): string =>
+  `Only the top ${mostRows} are listed. Order: ${label.toLowerCase()}.`
 
 /** The rows of the table with exact numbers, and a last line if there are more. */
 export const csvOf = ({ group, hasMore, list, measure, other, range }: BreakdownData, whole: number): string =>
