@@ -48,13 +48,12 @@ const PoliciesPage = () => {
 /** What the open tab reads, as a command. */
 const Command = () => {
   const { text } = useTextSearch()
-  const { kind, route } = { kind: text("kind"), route: text("route") }
   const address =
     text("tab") === "effective"
-      ? withQuery(effectivePath, effectiveRequest(text, route).query)
+      ? withQuery(effectivePath, effectiveRequest(text, text("route")).query)
       : text("tab") === "deleted"
         ? withQuery(deletedPath, deletedRequest.query)
-        : withQuery(layersPath, layersRequest(kind).query)
+        : withQuery(layersPath, layersRequest(text("kind")).query)
   return <CopyAs address={address} sections={["policy_layers"]} />
 }
 

@@ -7,7 +7,7 @@ import type { Column } from "./column.ts"
 import { csvOf } from "./rowsCsv.ts"
 
 /** What a browser and a spreadsheet carry well. */
-export const mostRows = 20_000
+const mostRows = 20_000
 
 export interface View<Row> {
   readonly name: string
