@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Metric, Option } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
 import { Database } from "../../src/services/Database.ts"
@@ -299,7 +299,7 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
           .split("\n")
           .filter((line) => line.startsWith("gateway_provider_fallbacks_by_provider_total{") && line.includes(reason))
         for (const part of ['from_provider="compat"', 'to_provider="upstream"', "} 1"]) assert.include(counted, part)
-      })
+      }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
   )
 
   it.effect.each<[what: string, policy: object, script: Upstream.Script, status: number]>([
