@@ -127,7 +127,7 @@ describePortal("Lists", (portal) => {
         page.getByRole("menuitem", { name: /^CSV of / }).click()
       ])
       const [header] = (await Array.fromAsync(await file.createReadStream())).join("").split("\r\n")
-      assert.include(header?.split(","), name, path)
+      assert.include(header?.split(",") ?? [], name, path)
     }
   })
 
