@@ -50,7 +50,7 @@ describePortal("The first minute", (portal) => {
     await page.getByRole("figure", { name: "Tokens" }).waitFor()
     await page.getByText("1 active key · 10 of 10 routes enabled · 0 of 0 services enabled").waitFor()
     const attention = page.getByRole("region", { name: "Needs attention" })
-    await attention.getByText(/^(ready|degraded) \d+ findings?$/).waitFor()
+    await attention.getByText(/^process (ready|degraded) \d+ findings?$/).waitFor()
     problems.expect(/^500 GET/)
     await answer(/\/limits\/state/, { status: 500 })
     const takeBack = await answer(/\/audit-events\/verification/, { status: 500 })
