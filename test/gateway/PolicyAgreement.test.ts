@@ -195,10 +195,22 @@ layer(simulator)("the simulator and the gateway", (it) => {
           )
         )
         const unlisted = { method: "GET" as const, path: "/v1/models/large" as const }
+        const chat = (body: object) => ({ method: "POST" as const, path: "/v1/chat/completions" as const, body })
+        // the law is about each of the answers below, whatever is drawn
         yield* Effect.promise(() =>
-          fc.assert(law, { numRuns: 75, examples: [[[], { allowed_models: ["small"] }, {}, unlisted]] })
+          fc.assert(law, {
+            numRuns: 75,
+            examples: [
+              [[], {}, {}, chat({ model: "small" })],
+              [[], { allowed_models: ["small"] }, {}, chat({ model: "large" })],
+              [[], { max_request_body_bytes: 1 }, {}, chat({ model: "small" })],
+              [[], {}, {}, chat({ model: "small", stream: "yes" })],
+              [[], {}, { mandatory_guardrails: ["gone"] }, chat({ model: "small" })],
+              [[], {}, { forbidden_guardrails: ["pii-redact"] }, chat({ model: "small", guardrails: ["pii-redact"] })],
+              [[], { allowed_models: ["small"] }, {}, unlisted]
+            ]
+          })
         )
-        // it was no law about nothing
         assert.includeMembers(
           [...seen],
           [
