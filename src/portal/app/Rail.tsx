@@ -3,9 +3,9 @@ import { useLocalStorage, useMediaQuery } from "@mantine/hooks"
 import { IconLayoutSidebarLeftCollapse, IconLayoutSidebarLeftExpand } from "@tabler/icons-react"
 import { Link, useLocation } from "@tanstack/react-router"
 import { installation } from "../api/installation.ts"
+import { SchemeSwitch } from "../theme/Scheme.tsx"
 import { itemAt, type MenuGroup } from "./menu.ts"
 import styles from "./Rail.module.css"
-import { SchemeSwitch } from "./Scheme.tsx"
 
 /** What is current is said by the menu: a link to `/tasks` would also mark itself on `/tasks/board`. */
 const exactly = { exact: true, includeSearch: false } as const

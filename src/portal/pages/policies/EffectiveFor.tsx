@@ -7,7 +7,7 @@ import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
 import { ProjectPicker } from "../../shared/keys/ProjectPicker.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { EffectiveTable, LayerName } from "../../shared/policy/EffectiveTable.tsx"
-import { usePolicyFields } from "../../shared/policy/fields.ts"
+import { usePolicyFields } from "../../shared/policy/usePolicyFields.ts"
 import styles from "./words/Policies.module.css"
 
 export const effectivePath = "/admin-ui/admin/policy/effective"

@@ -49,5 +49,3 @@ export const objectOf = (text: string): JsonObject | undefined => {
 
 const isObject = (value: Json): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-
-export const prettyOf = (value: unknown): string => JSON.stringify(value, null, 2) ?? ""

@@ -1,9 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
+import { failureOf } from "../../api/failure.ts"
 import { ChangeDialog } from "../dialogs/ChangeDialog.tsx"
 import { type Guard, GuardedChange, type Versioned } from "../dialogs/GuardedChange.tsx"
-import { failureOf } from "./failure.ts"
 import { readAgain } from "./readAgain.ts"
 import { type Told, useTell } from "./useTell.tsx"
 

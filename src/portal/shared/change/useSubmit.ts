@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useRef, useState } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
-import { failureOf } from "./failure.ts"
+import { failureOf } from "../../api/failure.ts"
 
 /** Sends something and keeps what came of it: the answer, or what the server refused, field by field. */
 export const useSubmit = <Result>() => {

@@ -1,9 +1,9 @@
 import { Anchor, Button, Group } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useQueryClient } from "@tanstack/react-query"
+import { failureOf } from "../../api/failure.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
-import { failureOf } from "./failure.ts"
 import { readAgain } from "./readAgain.ts"
 
 /** The type and the id of an object in the audit log. Without an id: all of that type. */

@@ -1,8 +1,9 @@
 import { CloseButton, Group, Select, Stack } from "@mantine/core"
 import { fieldLabel } from "../fields/fieldWords.ts"
 import styles from "./ChosenFields.module.css"
-import { fieldText, groupsOf, type PolicyValues, usePolicyFields } from "./fields.ts"
+import { fieldText, groupsOf, type PolicyValues } from "./fields.ts"
 import { PolicyFieldInput } from "./PolicyFieldInput.tsx"
+import { usePolicyFields } from "./usePolicyFields.ts"
 
 interface Props {
   /** What is in force. */

@@ -3,7 +3,8 @@ import { useState } from "react"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import styles from "./EffectiveTable.module.css"
-import { fieldText, type PolicyField, usePolicyFields } from "./fields.ts"
+import { fieldText, type PolicyField } from "./fields.ts"
+import { usePolicyFields } from "./usePolicyFields.ts"
 
 export type EffectivePolicy = ResponseOf<"GET", "/admin-ui/admin/policy/effective">
 type EffectiveLayer = EffectivePolicy["layers"][number]

@@ -1,9 +1,10 @@
 import { Skeleton } from "@mantine/core"
 import type { FieldError } from "../../api/ApiError.ts"
 import { ErrorNote } from "../page/ErrorNote.tsx"
-import { groupsOf, type PolicyField, type PolicyValues, usePolicyFields } from "./fields.ts"
+import { groupsOf, type PolicyField, type PolicyValues } from "./fields.ts"
 import { PolicyFieldInput } from "./PolicyFieldInput.tsx"
 import styles from "./PolicyForm.module.css"
+import { usePolicyFields } from "./usePolicyFields.ts"
 
 interface Props {
   readonly values: PolicyValues

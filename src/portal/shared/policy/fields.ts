@@ -1,5 +1,4 @@
 import type { ResponseOf } from "../../api/Endpoints.ts"
-import { useApi } from "../../api/queries.ts"
 import { decimalText } from "../words/format.ts"
 
 type Described = ResponseOf<"GET", "/admin-ui/admin/policy/fields">
@@ -7,9 +6,6 @@ export type PolicyField = Described["fields"][number]
 
 /** Values of some fields of a policy, as the API takes them. */
 export type PolicyValues = Readonly<Record<string, unknown>>
-
-/** The API describes the fields of policies, so that forms need not know them. */
-export const usePolicyFields = () => useApi("/admin-ui/admin/policy/fields", {})
 
 const access = [
   "deny",

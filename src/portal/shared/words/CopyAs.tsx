@@ -3,9 +3,9 @@ import { notifications } from "@mantine/notifications"
 import { IconCode } from "@tabler/icons-react"
 import { call } from "../../api/control.ts"
 import type { BodyOf } from "../../api/Endpoints.ts"
+import { failureOf } from "../../api/failure.ts"
 import { useAllowed } from "../../api/session.ts"
-import { prettyOf } from "../change/changed.ts"
-import { failureOf } from "../change/failure.ts"
+import { prettyOf } from "./format.ts"
 
 /** Sections of a configuration document. */
 export type ConfigurationSections = Omit<BodyOf<"POST", "/admin-ui/admin/configuration/plan">, "format">

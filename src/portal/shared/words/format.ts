@@ -147,3 +147,6 @@ export const usedUpText = (at: string, now: number): string =>
 /** Says in a title what `RaiseEnds` shows. */
 export const raiseEndsText = (at: string, now: number): string =>
   `raised; the raise ends ${relativeText(Date.parse(at), now)}`
+
+/** JSON for a person to read, or to edit. */
+export const prettyOf = (value: unknown): string => JSON.stringify(value, null, 2) ?? ""

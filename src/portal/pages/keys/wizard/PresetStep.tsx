@@ -1,7 +1,8 @@
 import { Radio } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
 import { Panel } from "../../../shared/page/Panel.tsx"
-import { fieldText, restrictingOf, usePolicyFields } from "../../../shared/policy/fields.ts"
+import { fieldText, restrictingOf } from "../../../shared/policy/fields.ts"
+import { usePolicyFields } from "../../../shared/policy/usePolicyFields.ts"
 import type { Draft } from "./draft.ts"
 import styles from "./NewKeyPage.module.css"
 

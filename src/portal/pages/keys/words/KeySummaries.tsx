@@ -1,5 +1,6 @@
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
-import { fieldText, restrictingOf, usePolicyFields } from "../../../shared/policy/fields.ts"
+import { fieldText, restrictingOf } from "../../../shared/policy/fields.ts"
+import { usePolicyFields } from "../../../shared/policy/usePolicyFields.ts"
 import type { Key } from "./key.ts"
 
 interface Props {

@@ -2,13 +2,13 @@ import { useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { ApiError, type FieldError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
+import { failureOf } from "../../../api/failure.ts"
 import { formerOf } from "../../../shared/change/changed.ts"
-import { failureOf } from "../../../shared/change/failure.ts"
 import { readAgain } from "../../../shared/change/readAgain.ts"
 import { useTell } from "../../../shared/change/useTell.tsx"
 import { changedMeanwhile, GuardedChange, tellRefused } from "../../../shared/dialogs/GuardedChange.tsx"
-import { usePolicyFields } from "../../../shared/policy/fields.ts"
 import { ImpactNote } from "../../../shared/policy/Impact.tsx"
+import { usePolicyFields } from "../../../shared/policy/usePolicyFields.ts"
 import {
   isStored,
   type Layer,

@@ -2,7 +2,7 @@ import { Autocomplete, Select, TextInput } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { ProjectPicker } from "../../../shared/keys/ProjectPicker.tsx"
-import { usePolicyFields } from "../../../shared/policy/fields.ts"
+import { usePolicyFields } from "../../../shared/policy/usePolicyFields.ts"
 import type { LayerKind } from "../words/layer.ts"
 import styles from "../words/Policies.module.css"
 

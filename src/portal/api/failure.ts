@@ -1,4 +1,4 @@
-import { ApiError } from "../../api/ApiError.ts"
+import { ApiError } from "./ApiError.ts"
 
 /** The error as the server said it, or as what went wrong before it could say something. */
 export const failureOf = (cause: unknown): ApiError =>
