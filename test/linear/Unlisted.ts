@@ -104,8 +104,9 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
     ]
   ],
   [
-    "reads fields of operators that a schema bounds to some hundred characters",
+    "reads fields of operators and holders that a schema bounds to some hundred characters",
     [
+      "src/control/api/limits/RaiseRequests.ts",
       "src/control/services/OpenApiSync.ts",
       "src/control/services/ServiceValidation.ts",
       "src/gateway/telemetry/GenAiAttributes.ts",
