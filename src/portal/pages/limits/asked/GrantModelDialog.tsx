@@ -1,10 +1,7 @@
-import { Textarea } from "@mantine/core"
-import { useState } from "react"
-import { useApi, useApiWrite } from "../../../api/queries.ts"
-import { useTell } from "../../../shared/change/useTell.tsx"
-import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { useApi } from "../../../api/queries.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { PathLink } from "../../../shared/links/PathLink.tsx"
+import { AnswerDialog } from "./AnswerDialog.tsx"
 import { type Asked, askedPath, nameOf } from "./asked.ts"
 
 interface Props {
@@ -14,36 +11,21 @@ interface Props {
 }
 
 const keyPath = "/admin-ui/admin/keys/:id"
+const changes = [keyPath]
 
 /** Grants the model that a holder asks for. A layer that refuses it is named by the server, and changed at the policies. */
 export const GrantModelDialog = ({ asked, model, onClose }: Props) => {
-  const [answer, setAnswer] = useState("")
   const key = useApi(keyPath, { params: { id: asked.key_id } })
-  const tell = useTell()
-  const grant = useApiWrite("POST", "/admin-ui/admin/limits/raise-requests/:id/grant-model", [askedPath, keyPath])
-  const ofAnswer = grant.error?.fields.find(({ field }) => field === "answer")?.message
   const own = key.data?.policy.allowed_models
   return (
-    <ChangeDialog
+    <AnswerDialog
+      asked={asked}
       title="Grant a model"
       action="Grant it"
-      isBusy={grant.isPending}
-      error={ofAnswer === undefined ? grant.error : null}
+      path={`${askedPath}/:id/grant-model`}
+      changes={changes}
+      done="It is granted. The holder sees it, and your answer."
       onClose={onClose}
-      onConfirm={() =>
-        grant.mutate(
-          { params: { id: asked.id }, body: answer.trim() === "" ? {} : { answer: answer.trim() } },
-          {
-            onSuccess: () => {
-              tell({
-                done: "It is granted. The holder sees it, and your answer.",
-                audit: { type: "key", id: asked.key_id }
-              })
-              onClose()
-            }
-          }
-        )
-      }
     >
       <p>
         <ForeignText>{nameOf(asked)}</ForeignText> asks for the model <ForeignText>{model}</ForeignText>:{" "}
@@ -61,15 +43,6 @@ export const GrantModelDialog = ({ asked, model, onClose }: Props) => {
         A layer above the key that refuses the model must be changed first:{" "}
         <PathLink path={`/keys/${asked.key_id}?tab=policy`}>the effective policy of the key</PathLink>.
       </p>
-      <Textarea
-        label="Answer"
-        description="The holder reads it."
-        value={answer}
-        onChange={({ currentTarget }) => setAnswer(currentTarget.value)}
-        error={ofAnswer}
-        autosize
-        data-autofocus
-      />
-    </ChangeDialog>
+    </AnswerDialog>
   )
 }
