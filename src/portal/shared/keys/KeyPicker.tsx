@@ -1,10 +1,9 @@
-import { Select, type SelectProps } from "@mantine/core"
-import { useDebouncedValue } from "@mantine/hooks"
-import { useState } from "react"
+import type { SelectProps } from "@mantine/core"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { shownText } from "../foreign/marks.ts"
+import { SearchedSelect, useTypedSearch } from "./SearchedSelect.tsx"
 
 interface Props extends Pick<SelectProps, "comboboxProps"> {
   readonly value: string | undefined
@@ -13,7 +12,6 @@ interface Props extends Pick<SelectProps, "comboboxProps"> {
   readonly error?: string | undefined
 }
 
-const typingMs = 200
 const mostShown = 20
 
 type Key = ResponseOf<"GET", "/admin-ui/admin/keys">[number]
@@ -21,43 +19,36 @@ type Key = ResponseOf<"GET", "/admin-ui/admin/keys">[number]
 const labelOf = ({ key_prefix, name, project_name }: Pick<Key, "key_prefix" | "name" | "project_name">): string =>
   shownText([name ?? key_prefix, project_name].filter((text) => text !== null).join(" · "))
 
-/** Finds a key by its name, its prefix, its owner or its tags. The server searches. */
-export const KeyPicker = ({ label = "Key", onChange, value, ...input }: Props) => {
+/** Finds a key by its name, its prefix, its owner or its tags. */
+export const KeyPicker = ({ error, label = "Key", onChange, value, ...input }: Props) => {
   const maySee = useAllowed("operators:manage")
-  const [typed, setTyped] = useState("")
-  const [asked] = useDebouncedValue(typed.trim(), typingMs)
-  const chosen = useApi(
+  const key = useApi(
     "/admin-ui/admin/keys/:id",
     { params: { id: value ?? "" } },
     { enabled: maySee && value !== undefined }
   )
-  const current = value !== undefined && chosen.data?.id === value ? [chosen.data] : []
-  // the field has the label of the chosen key, which is no search
-  const q = current.some((key) => labelOf(key) === asked) ? "" : asked
+  const chosen = key.data !== undefined && key.data.id === value ? labelOf(key.data) : undefined
+  const search = useTypedSearch(chosen)
   const found = useApi(
     "/admin-ui/admin/keys",
-    { query: { ...(q !== "" && { q }), limit: mostShown, sort_by: "last_used_at" } },
-    { enabled: maySee }
+    { query: { ...search.query, limit: mostShown, sort_by: "last_used_at" } },
+    { enabled: maySee && search.isReached }
   )
   if (!maySee) return null
-  const keys = [...new Map([...current, ...(found.data ?? [])].map((key) => [key.id, key])).values()]
   return (
-    <Select
+    <SearchedSelect
       label={label}
       placeholder="name, prefix, owner or tag"
-      data={keys.map((key) => ({ value: key.id, label: labelOf(key) }))}
-      value={value ?? null}
-      onChange={(id) => {
-        setTyped("")
-        onChange(id ?? undefined)
-      }}
-      onSearchChange={setTyped}
-      filter={({ options }) => options}
-      searchable
-      clearable
       {...input}
-      error={input.error ?? found.error?.message}
-      nothingFoundMessage={found.isFetching ? "Looking…" : "No key matches."}
+      search={search}
+      found={found.data?.map((one) => ({ value: one.id, label: labelOf(one) }))}
+      isSearching={found.isFetching}
+      value={value ?? null}
+      chosen={chosen}
+      onChange={(id) => onChange(id ?? undefined)}
+      nothing="No key matches."
+      clearable
+      error={error ?? found.error?.message}
     />
   )
 }

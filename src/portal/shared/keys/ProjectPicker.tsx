@@ -1,9 +1,8 @@
-import { Select, type SelectProps, TextInput } from "@mantine/core"
-import { useDebouncedValue } from "@mantine/hooks"
-import { useState } from "react"
+import { type SelectProps, TextInput } from "@mantine/core"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { shownText } from "../foreign/marks.ts"
+import { SearchedSelect, useTypedSearch } from "./SearchedSelect.tsx"
 
 interface Props
   extends Pick<
@@ -18,7 +17,6 @@ interface Props
   readonly isFocused?: boolean
 }
 
-const typingMs = 200
 const mostShown = 50
 
 /** Reads the name of a project. It is its id until the name is known, and where the token may not read it. */
@@ -29,21 +27,16 @@ export const useProjectName = (id: string | null | undefined): string | undefine
   return project.data?.id === id ? project.data?.name : (id ?? undefined)
 }
 
-/** Finds a project by its name, its owner or its tags. The server searches, so that any number of projects may exist. */
-export const ProjectPicker = ({ comboboxProps, error, isFocused = false, name, onChange, value, ...input }: Props) => {
+/** Finds a project by its name, its owner or its tags. */
+export const ProjectPicker = ({ error, isFocused = false, name, onChange, value, ...input }: Props) => {
   const maySee = useAllowed("usage:read")
-  // a page with a field that nobody uses neither asks for projects nor draws them
-  const [isReached, reach] = useState(false)
-  const [typed, setTyped] = useState("")
-  const [asked] = useDebouncedValue(typed.trim(), typingMs)
   const read = useProjectName(name == null ? value : undefined)
-  const current = value === null ? undefined : shownText(name ?? read ?? value)
-  // the field has the name of the chosen project, which is no search
-  const q = asked === current ? "" : asked
+  const chosen = value === null ? undefined : shownText(name ?? read ?? value)
+  const search = useTypedSearch(chosen)
   const found = useApi(
     "/admin-ui/admin/projects",
-    { query: { ...(q !== "" && { q }), limit: mostShown } },
-    { enabled: maySee && isReached }
+    { query: { ...search.query, limit: mostShown } },
+    { enabled: maySee && search.isReached }
   )
   if (!maySee) {
     // a filter of a list, which has no label, is left out
@@ -65,26 +58,19 @@ export const ProjectPicker = ({ comboboxProps, error, isFocused = false, name, o
       />
     )
   }
-  const options = (found.data ?? []).map((project) => ({ value: project.id, label: shownText(project.name) }))
-  const isListed = options.some((option) => option.value === value)
   return (
-    <Select
+    <SearchedSelect
       placeholder="name, owner or tag"
       {...input}
-      data={value === null || current === undefined || isListed ? options : [{ value, label: current }, ...options]}
+      search={search}
+      found={found.data?.map((project) => ({ value: project.id, label: shownText(project.name) }))}
+      isSearching={found.isFetching}
       value={value}
-      onChange={(id) => {
-        setTyped("")
-        onChange(id, found.data?.find((project) => project.id === id)?.name)
-      }}
-      onFocus={() => reach(true)}
-      comboboxProps={{ ...comboboxProps, keepMounted: isReached }}
-      onSearchChange={setTyped}
-      filter={({ options }) => options}
-      searchable
+      chosen={chosen}
+      onChange={(id) => onChange(id, found.data?.find((project) => project.id === id)?.name)}
+      nothing="No project matches."
+      isFocused={isFocused}
       error={error ?? found.error?.message}
-      nothingFoundMessage={found.data === undefined || found.isFetching ? "Looking…" : "No project matches."}
-      {...(isFocused && { "data-autofocus": true })}
     />
   )
 }

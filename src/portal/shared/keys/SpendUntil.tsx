@@ -4,7 +4,7 @@ interface Props {
   readonly of: { readonly spend_until: string | null }
 }
 
-/** Until when requests are summed up in what a key has spent. What is used of limits is newer. */
+/** Says until when a key's spend is summed up. The counters of its limits are newer. */
 export const SpendUntil = ({ of: { spend_until } }: Props) => (
   <span>
     {spend_until === null ? (

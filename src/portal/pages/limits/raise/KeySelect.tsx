@@ -1,9 +1,8 @@
 import { Select } from "@mantine/core"
-import { useDebouncedValue } from "@mantine/hooks"
-import { useState } from "react"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { shownText } from "../../../shared/foreign/marks.ts"
+import { type Choice, SearchedSelect, useTypedSearch } from "../../../shared/keys/SearchedSelect.tsx"
 import { statePath } from "../state/limitStates.ts"
 
 interface Props {
@@ -14,45 +13,52 @@ interface Props {
 
 const most = 50
 
-/** Finds a key by its name. A token that may not list keys chooses among those that have used a limit. */
-export const KeySelect = ({ id, name, onChange }: Props) => {
-  const [typed, setTyped] = useState("")
-  const [asked] = useDebouncedValue(typed, 200)
-  const mayList = useAllowed("operators:manage")
-  const q = asked === name ? "" : asked
-  const keys = useApi(
-    "/admin-ui/admin/keys",
-    { query: { q: q === "" ? undefined : q, state: "active", limit: most } },
-    { enabled: mayList }
+/** Finds a usable key. A token that may not list keys chooses among those that have used a limit. */
+export const KeySelect = (props: Props) =>
+  useAllowed("operators:manage") ? <ListedKeys {...props} /> : <UsedKeys {...props} />
+
+const ListedKeys = ({ id, name, onChange }: Props) => {
+  const chosen = id === undefined ? undefined : shownText(name ?? id)
+  const search = useTypedSearch(chosen)
+  const keys = useApi("/admin-ui/admin/keys", { query: { ...search.query, state: "active", limit: most } })
+  return (
+    <SearchedSelect
+      label="Key"
+      description="By its name, prefix, owner or tag"
+      search={search}
+      found={keys.data?.map((key) => ({ value: key.id, label: shownText(key.name ?? key.key_prefix) }))}
+      isSearching={keys.isFetching}
+      value={id ?? null}
+      chosen={chosen}
+      onChange={(value) => onChange(value ?? undefined)}
+      nothing="No usable key matches"
+      allowDeselect={false}
+      error={keys.error?.message}
+      isFocused={id === undefined}
+      mb="sm"
+    />
   )
-  const used = useApi(statePath, { query: { scope: "all", limit: 500 } }, { enabled: !mayList })
-  const found = mayList
-    ? (keys.data ?? []).map((key) => ({ value: key.id, label: shownText(key.name ?? key.key_prefix) }))
-    : [
-        ...new Map(
-          (used.data?.limits ?? []).flatMap(({ scope, scope_id, scope_name }) =>
-            scope === "key" && scope_id !== null ? [[scope_id, { value: scope_id, label: shownText(scope_name) }]] : []
-          )
-        ).values()
-      ]
-  const data =
-    id === undefined || found.some(({ value }) => value === id)
-      ? found
-      : [{ value: id, label: shownText(name ?? id) }, ...found]
+}
+
+const UsedKeys = ({ id, name, onChange }: Props) => {
+  const used = useApi(statePath, { query: { scope: "all", limit: 500 } })
+  const byId = new Map<string, Choice>(
+    (used.data?.limits ?? []).flatMap(({ scope, scope_id, scope_name }) =>
+      scope === "key" && scope_id !== null ? [[scope_id, { value: scope_id, label: shownText(scope_name) }]] : []
+    )
+  )
+  if (id !== undefined && !byId.has(id)) byId.set(id, { value: id, label: shownText(name ?? id) })
   return (
     <Select
       label="Key"
-      description="By its name, prefix, owner or tag"
-      data={data}
+      description="One that has used a limit"
+      data={[...byId.values()]}
       value={id ?? null}
       onChange={(value) => onChange(value ?? undefined)}
-      onSearchChange={setTyped}
       searchable
       allowDeselect={false}
-      // the server has found what matches
-      {...(mayList && { filter: ({ options }) => options })}
       nothingFoundMessage="No usable key matches"
-      error={keys.error?.message ?? used.error?.message}
+      error={used.error?.message}
       {...(id === undefined && { "data-autofocus": true })}
       mb="sm"
     />
