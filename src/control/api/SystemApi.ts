@@ -59,7 +59,7 @@ export type System = typeof System.Type
 
 const Enabled = Schema.Struct({ enabled: Schema.Int, total: Schema.Int })
 
-/** How many keys may be used, and how many routes and services are enabled. */
+/** Counts the keys that may be used, and the routes and services that are enabled. */
 export const Inventory = Schema.Struct({
   active_keys: Schema.Int,
   /** True if there may be more keys. They are counted up to 10,000. */

@@ -41,7 +41,7 @@ export const RunningTask = Schema.Struct({
   task_type: Schema.NullOr(Schema.String),
   attempt: Schema.Number,
   started_at: Schema.String,
-  /** How long the latest tasks of this type took this worker, on average. Absent before the first of them has ended. */
+  /** The average time that this worker took for its latest tasks of this type. Absent before the first of them has ended. */
   usual_ms: Schema.optionalKey(Schema.Number)
 })
 export interface RunningTask extends Schema.Schema.Type<typeof RunningTask> {}

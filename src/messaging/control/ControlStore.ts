@@ -18,7 +18,7 @@ const answeredTtlMs = 3_600_000
 /** The maximum number of requests, because every worker keeps the ids of all. */
 export const maxCancels = 50_000
 
-/** How long the end of a pause is kept. */
+/** The end of a pause is kept for so long. */
 const resumedTtlMs = 600_000
 
 const ratesTtlSeconds = 2 * 3_600
@@ -107,7 +107,7 @@ export class ControlStore extends Context.Service<
   }
 >()("svc/messaging/ControlStore") {}
 
-/** What is counted of a queue by the minute. */
+/** The store counts these of a queue by the minute. */
 type Counted = "done" | "ready" | "passed"
 
 const iso = (ms: number): string => new Date(ms).toISOString()

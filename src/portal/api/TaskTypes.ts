@@ -170,7 +170,7 @@ export interface ReplayJobDetail extends ReplayJob {
   readonly problems: ReadonlyArray<Problem>
 }
 
-/** How many letters a replay would take now. */
+/** The number of letters that a replay would take now. */
 export interface CheckedReplay {
   readonly total: number
   /** More match than one replay takes. */

@@ -36,7 +36,7 @@ export interface ReadOptionsOf<Body> extends ReadOptions {
   readonly refreshAfter?: (body: Body) => number | undefined
 }
 
-/** What is on the screen is read again so long after the last answer, whether or not live events tell of it. */
+/** A read on the screen is repeated so long after its last answer, whether or not live events tell of a change. */
 const refreshEveryMs = 60_000
 
 interface Read<Body> {

@@ -119,5 +119,5 @@ const below: ReadonlyArray<Guard & { readonly path: RegExp }> = [
   { path: /^\/projects\/[^/]+$/, label: "Project", scopes: operators }
 ]
 
-/** What a page needs beside the scopes of its item in the menu. */
+/** Returns the scopes that a page below an item of the menu needs, if they differ from those of the item. */
 export const guardBelow = (path: string): Guard | undefined => below.find((page) => page.path.test(path))

@@ -228,7 +228,7 @@ const consumersOf = (queue: string, workers: ReadonlyArray<WorkerReport>): Consu
 
 const inWorkOf = (consumers: Consumers): number => consumers.reduce((sum, { in_work }) => sum + in_work, 0)
 
-/** What is known of all queues. */
+/** Facts that hold for all queues. */
 interface Known {
   /** The broker lacks memory or disk. */
   readonly isAlarmed: boolean

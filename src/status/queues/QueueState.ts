@@ -28,7 +28,7 @@ export interface QueueNumbers {
   readonly isAlarmed: boolean
   /** The time since the end of the latest pause. `undefined` if that was long ago. */
   readonly resumedForMs: number | undefined
-  /** What the consumers report that report themselves. `places`: how many messages they may have in work together. */
+  /** The sums of the consumers that report themselves. They may have `places` messages in work together. */
   readonly reported: { readonly consumers: number; readonly places: number; readonly inWork: number }
   /** The rates of the last hour, oldest first. */
   readonly rates: ReadonlyArray<MinuteRates>

@@ -34,7 +34,7 @@ export const ReplayJob = Schema.Struct({
   /** Missing if the job replays its records all at once. */
   plan: Schema.optionalKey(ReplayPlan),
   steps: Schema.optionalKey(Schema.Array(ReplayStep)),
-  /** Why the job is paused. `by` is `stop_after` or `failed_step` if the job has paused itself. */
+  /** The latest pause, while it lasts. `by` is `stop_after` or `failed_step` if the job has paused itself. */
   paused: Schema.optionalKey(
     Schema.Struct({ at: Schema.String, by: Schema.NullOr(Schema.String), reason: Schema.String })
   )

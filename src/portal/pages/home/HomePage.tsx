@@ -10,7 +10,7 @@ import { Attention } from "./attention/Attention.tsx"
 import { FirstSteps } from "./first/FirstSteps.tsx"
 import styles from "./Home.module.css"
 import { HomeTiles } from "./HomeTiles.tsx"
-import { InUse } from "./InUse.tsx"
+import { Inventory } from "./Inventory.tsx"
 import { NowChart } from "./NowChart.tsx"
 import { RequestCharts, requestsPath, requestsRequest } from "./RequestCharts.tsx"
 import { SpendChart } from "./SpendChart.tsx"
@@ -63,7 +63,7 @@ const HomePage = () => {
       />
       <div className={styles.stack}>
         <HomeTiles />
-        <InUse isAsked={!spend.query.isPending} />
+        <Inventory isAsked={!spend.query.isPending} />
         <div className={styles.columns}>
           <div className={styles.stack}>
             <RequestCharts />

@@ -7,8 +7,8 @@ interface Props {
   readonly isAsked: boolean
 }
 
-/** How many keys may be used, and how many of the routes and services are enabled. */
-export const InUse = ({ isAsked }: Props) => {
+/** Counts the keys that may be used, and the routes and services that are enabled, in one line. */
+export const Inventory = ({ isAsked }: Props) => {
   const { data, error } = useInventory(isAsked)
   // its line is held while it loads
   if (data === undefined)

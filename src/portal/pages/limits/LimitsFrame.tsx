@@ -19,7 +19,10 @@ const views = [
   { path: "/limits/requests", label: "Asked for" }
 ] as const
 
-/** What the pages of limits share: the request of each as a command, their titles, the drawer of a key, and the form that raises a limit. */
+/**
+ * The frame of all pages of limits: the request of each as a command, their titles, the drawer of a key, and the form that
+ * raises a limit.
+ */
 export const LimitsFrame = ({ address, children }: { readonly address: string; readonly children: ReactNode }) => {
   const { change } = useTextSearch()
   const mayRaise = useAllowed("policies:update")

@@ -17,7 +17,7 @@ const sorts = ["requests", "cost", "tokens"] as const
 
 export const seenPath = "/admin-ui/admin/models"
 
-/** What the list reads, by the filters in the address. */
+/** The request of the list, with the filters in the address. */
 export const seenRequest = (text: (name: string) => string | undefined) => ({
   query: {
     priced: priceds.find((one) => one === text("priced")),

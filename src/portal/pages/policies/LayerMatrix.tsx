@@ -20,7 +20,7 @@ const liveTopics = ["configuration"] as const
 const pageSize = 100
 const empty: ReadonlyArray<PolicyField> = []
 
-/** What the matrix reads of the layers. */
+/** The request of the matrix for the layers. */
 export const layersRequest = <Kind extends string>(kind: Kind | undefined) => ({ query: { kind, limit: pageSize } })
 
 /** Layers and fields: a row for each layer, and a column for each field that some layer restricts. */

@@ -45,7 +45,7 @@ const PoliciesPage = () => {
   )
 }
 
-/** What the open tab reads, as a command. */
+/** Copies the request of the open tab as a command. */
 const Command = () => {
   const { text } = useTextSearch()
   const address =

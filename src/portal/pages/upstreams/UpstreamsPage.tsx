@@ -24,7 +24,7 @@ const paths = [
   "/admin-ui/admin/provider-health/state"
 ]
 
-/** What each tab reads, and the sections of the configuration that have it. */
+/** Returns the requests of a tab, and the sections of the configuration that have what it shows. */
 const shownOf = (tab: string | undefined, range: Pick<Range, "from" | "to">): Parameters<typeof CopyAs>[0] => {
   switch (tab) {
     case "health":

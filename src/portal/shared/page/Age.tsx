@@ -5,7 +5,7 @@ import styles from "./Age.module.css"
 import type { PartQuery } from "./PartQuery.ts"
 
 const staleMs = 60_000
-/** What is a minute old is read again (`queries.ts`), and the answer has so long to arrive. */
+/** Content is read again after a minute (`queries.ts`), and the answer has so long to arrive. */
 const answerMs = 10_000
 
 interface Props {

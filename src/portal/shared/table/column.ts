@@ -17,8 +17,8 @@ export interface Column<Row> {
   /** The server's name of the order, if it can order by this column. */
   readonly sort?: string
   /**
-   * What a file has of the column: members of the row under the names of the API. A table whose columns say nothing of
-   * files has all members of its rows in them.
+   * A file has these members of the row in place of the column, under the names of the API. A table whose columns say
+   * nothing of files has all members of its rows in them.
    */
   readonly csv?: ReadonlyArray<keyof Row & string> | ((row: Row) => object)
   /** In pixels. Columns without one share the rest. */

@@ -6,7 +6,7 @@ import { saveText } from "../words/saveText.ts"
 import type { Column } from "./column.ts"
 import { csvOf } from "./rowsCsv.ts"
 
-/** What a browser and a spreadsheet carry well. */
+/** A browser and a spreadsheet carry so many rows well. */
 const mostRows = 20_000
 
 export interface View<Row> {

@@ -6,7 +6,7 @@ import { shownText } from "../foreign/marks.ts"
 import { When } from "../words/When.tsx"
 import styles from "./ExplainedSentence.module.css"
 
-/** Why a task is where it is, in the words of the server: times as they are everywhere else, ids short and with a link. */
+/** Shows the server's explanation of a task: times are written as everywhere else, ids are short and have a link. */
 export const ExplainedSentence = ({ parts }: { readonly parts: ReadonlyArray<SentencePart> }) =>
   // biome-ignore lint/suspicious/noArrayIndexKey: a part of a sentence has nothing else
   parts.map((part, place) => <Part key={place} part={part} />)

@@ -49,7 +49,7 @@ interface Followed {
   readonly navigate: Navigate
   readonly note: string
   readonly dlqId: string
-  /** What was replayed, as the title of the note. */
+  /** The title of the note, which names the replayed letter. */
   readonly of: string
   /** The address that was called, by which the audit log names the operation. */
   readonly operation: string

@@ -11,7 +11,7 @@ interface Props {
   readonly onClose: () => void
 }
 
-/** What became of each letter where not all of them were taken back. */
+/** Lists the result of each letter after a request that did not take all of them back. */
 export const NotTakenBack = ({ letters, onClose, repaired }: Props) => {
   const resultOf = resultsOf(repaired)
   return (

@@ -16,7 +16,7 @@ import { replaysSentence } from "./replaysSentence.ts"
 
 const rowsOf = ({ groups }: GroupPage): ReadonlyArray<DeadLetterGroup> => groups
 
-/** What the newest letter of the group says of its failure. */
+/** Returns the failure in the words of the group's newest letter. */
 const saidOf = ({ exception_message, reason, stack_line }: DeadLetterGroup): string =>
   exception_message ?? stack_line ?? reason
 

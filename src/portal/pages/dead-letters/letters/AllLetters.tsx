@@ -8,7 +8,7 @@ interface Props {
   readonly filter: LetterFilter
 }
 
-/** How many open letters match, as the server counts them. */
+/** Shows the server's count of the open letters that match. */
 export const AllLettersCount = ({ filter }: Props) => {
   const { data, error, refetch } = useReplayCount({ filter })
   if (error !== null) return <ErrorNote error={error} onRetry={() => void refetch()} />
@@ -21,7 +21,7 @@ export const AllLettersCount = ({ filter }: Props) => {
   )
 }
 
-/** Which letters are meant, and what happens with more than the server takes at once. */
+/** Names the letters that an operation is about, and says what happens with more than the server takes at once. */
 export const AllLetters = ({ filter }: Props) => {
   const { data } = useReplayCount({ filter })
   return (

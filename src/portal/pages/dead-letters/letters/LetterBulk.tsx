@@ -16,7 +16,7 @@ interface Props {
   readonly onDone: () => void
 }
 
-/** What can be done with the selected letters, or with all that match. */
+/** Offers the operations on the selected letters, or on all that match. */
 export const LetterBulk = ({ letters, matching, onAll, onDone }: Props) => {
   const [asked, setAsked] = useState<"replay" | "archive">()
   const ids = letters.map(({ dlq_id }) => dlq_id)

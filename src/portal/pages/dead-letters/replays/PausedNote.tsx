@@ -7,7 +7,7 @@ import styles from "./Replay.module.css"
 /** A job that has paused itself has one of these instead of a person. */
 const itself: ReadonlySet<string | null> = new Set(["stop_after", "failed_step"])
 
-/** Why a replay is paused, and what ends the pause. */
+/** Says why a replay is paused, and what ends the pause. */
 export const PausedNote = ({ at, by, reason }: NonNullable<ReplayJobDetail["paused"]>) => (
   <p className={styles.paused} role="status">
     <StatusWord meaning="warning">paused</StatusWord>{" "}

@@ -7,14 +7,14 @@ interface Sum {
   readonly failed_count: number
 }
 
-/** What becomes of a text that a guardrail could not judge, and how bad that is. */
+/** Each failure policy says what becomes of a text that the guardrail could not judge, and weighs it. */
 const consequences: Readonly<Record<string, readonly [weight: Finding["weight"], sentence: string]>> = {
   fail_closed: [3, "and the requests were refused"],
   fail_open: [3, "and the texts passed without it"],
   dry_run: [1, "and it only records what it would do"]
 }
 
-/** Guardrails that did not respond, or not as they should, also where the requests went on. */
+/** Finds guardrails that did not respond, or not as they should, also where the requests went on. */
 export const ofGuardrails = (sums: ReadonlyArray<Sum>): ReadonlyArray<Finding> =>
   [...Map.groupBy(sums, ({ failure_policy, guardrail_name }) => `${failure_policy} ${guardrail_name}`)].flatMap(
     ([id, [first, ...more]]): ReadonlyArray<Finding> => {

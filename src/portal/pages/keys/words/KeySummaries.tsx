@@ -19,7 +19,7 @@ export const KeyServiceNames = ({ of: { owner_type, service_names } }: Props) =>
 
 const mostFields = 3
 
-/** What the policy of the key itself restricts. The layers above it may restrict more. */
+/** Lists the restrictions of the key's own policy. The layers above it may restrict more. */
 export const PolicySummary = ({ of: { policy } }: Props) => {
   const fields = usePolicyFields().data?.fields ?? []
   const restricting = restrictingOf(fields, policy)

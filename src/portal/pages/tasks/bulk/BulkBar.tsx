@@ -12,7 +12,7 @@ import { CancelMatchingDialog } from "./CancelMatchingDialog.tsx"
 
 interface Props {
   readonly rows: ReadonlyArray<Task>
-  /** What a file has of the tasks. */
+  /** The columns of a file of the selected tasks. */
   readonly columns: ReadonlyArray<Column<Task>>
   readonly selected: ReadonlySet<string>
   /** The search of the list. */

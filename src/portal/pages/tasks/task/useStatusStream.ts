@@ -49,7 +49,7 @@ class StatusStream {
   private readonly taskId: string
   private readonly draw: (stream: Stream) => void
   private source: EventSource | undefined
-  /** Of the latest status that has arrived. The next connection goes on after it. */
+  /** The id of the latest status that has arrived. The next connection goes on after it. */
   private lastId: string | undefined
   private events: Array<StatusEvent> = []
   private reset: string | undefined

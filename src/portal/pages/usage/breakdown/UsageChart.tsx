@@ -69,7 +69,7 @@ interface Drawn {
   readonly series: ReadonlyArray<Series>
   readonly points: ReadonlyArray<TimePoint>
   readonly bucketMs: number
-  /** What the points are made of. */
+  /** The read that the points are made of. */
   readonly query: PartQuery
 }
 

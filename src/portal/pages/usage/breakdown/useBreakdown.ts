@@ -39,7 +39,7 @@ const timesOf = ({ from, to }: { readonly from: Date; readonly to: Date }) => ({
   to: to.toISOString()
 })
 
-/** What the table of the groups reads, and one more, which tells that there are more. */
+/** The request of the table of groups. It asks for one group more than the table shows, which tells that there are more. */
 export const breakdownRequest = (
   range: Pick<Range, "from" | "to">,
   text: (name: string) => string | undefined,
