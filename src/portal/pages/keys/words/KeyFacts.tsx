@@ -35,7 +35,7 @@ export const KeyFacts = ({ of: key }: { readonly of: Key }) => {
     [
       "Spend this month",
       <span key="spend">
-        <KeySpend of={key} /> <SpendUntil of={key} />
+        <KeySpend of={key} />, <SpendUntil of={key} />
       </span>
     ],
     ["Last used", <When key="used" at={key.last_used_at} absent="never" />],
