@@ -187,7 +187,7 @@ const whenStateChanges = (listener: () => void) => {
 
 export const useLiveState = (): LiveState => useSyncExternalStore(whenStateChanges, () => connection.state)
 
-/** Whether the tab is hidden, or the person has paused: nothing changes by itself then. */
+/** Returns whether the tab is hidden or the person has paused. Nothing changes by itself then. */
 export const useIsPaused = (): boolean => useSyncExternalStore(whenStateChanges, () => connection.state === "paused")
 
 /** Pauses the live data, or goes on after the last event that was shown. */
