@@ -209,6 +209,19 @@ describePortal(
       await input.getByText(secret).waitFor({ state: "hidden" })
     })
 
+    it("see no secret of the letters that are compared until they ask for it", async () => {
+      await allAreDead(portal)
+      const { axe, page } = await portal.open("/dead-letters")
+      await page.getByRole("link", { name: "PermanentFailure" }).click()
+      const sample = page.getByRole("table", { name: "Members of the letters" })
+      await sample.getByText("(hidden)").waitFor()
+      assert.notInclude(await page.content(), secret)
+      assert.deepStrictEqual(await axe(), [])
+      await page.getByText(/^Hidden because of its name: api_key/).waitFor()
+      await page.getByRole("button", { name: "Show 1 value" }).click()
+      await sample.getByText(secret).waitFor()
+    })
+
     it("mute a task, which lists leave out until they ask for it", async () => {
       await allAreDead(portal)
       const { page } = await portal.open("/tasks/refused-1")

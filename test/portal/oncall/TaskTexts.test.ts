@@ -137,9 +137,9 @@ describe("a dead letter", () => {
       exception_message: "e",
       retry_attempt: 0
     })
-    const compared = compareLetters([letter(1), letter(2)])
+    const { members } = compareLetters([letter(1), letter(2)], false)
     assert.deepStrictEqual(
-      compared.map(({ isSame, path }) => [path, isSame]),
+      members.map(({ isSame, path }) => [path, isSame]),
       [
         ["body.n", false],
         ["body.kind", true],
@@ -148,5 +148,22 @@ describe("a dead letter", () => {
         ["retry_attempt", true]
       ]
     )
+  })
+
+  it("are compared also where they are secrets, which are shown on request", () => {
+    const letter = (api_key: string) => ({
+      body: { api_key, to: "a" },
+      headers: {},
+      exception_message: "",
+      retry_attempt: 0
+    })
+    const shown = (withSecrets: boolean) => compareLetters([letter("sk-1"), letter("sk-2")], withSecrets)
+    assert.deepStrictEqual(shown(false).members[0], {
+      path: "body.api_key",
+      values: ["(hidden)", "(hidden)"],
+      isSame: false
+    })
+    assert.deepStrictEqual(shown(false).hidden, { count: 2, names: ["api_key"] })
+    assert.deepStrictEqual(shown(true).members[0]?.values, ["sk-1", "sk-2"])
   })
 })

@@ -6,6 +6,7 @@ import { ForeignText, VisibleMarks } from "../foreign/ForeignText.tsx"
 import { CopyButton } from "../words/CopyButton.tsx"
 import { countedText, countText } from "../words/format.ts"
 import { StatusWord } from "../words/StatusWord.tsx"
+import { HiddenNote } from "./HiddenNote.tsx"
 import { withoutSecrets } from "./hidden.ts"
 import styles from "./JsonTree.module.css"
 import { type JsonMarks, marksOf, pathTo, rootPath } from "./jsonMarks.ts"
@@ -37,21 +38,12 @@ export const JsonTree = ({ label, problems = none, value }: Props) => {
   return (
     <figure className={styles.tree} aria-label={label}>
       <Node name={undefined} value={shown} depth={0} path={rootPath} marks={marks} />
-      {hidden.count > 0 && (
-        <p className={styles.hidden}>
-          {isWhole ? "Shown" : "Hidden"} because of {hidden.names.length === 1 ? "its name" : "their names"}:{" "}
-          <ForeignText>{hidden.names.slice(0, mostNames).join(", ")}</ForeignText>.{" "}
-          <Button variant="subtle" size="compact-sm" onClick={() => setWhole(!isWhole)}>
-            {isWhole ? "Hide" : `Show ${countedText(hidden.count, "value")}`}
-          </Button>
-        </p>
-      )}
+      <HiddenNote hidden={hidden} isShown={isWhole} onShow={setWhole} />
       <CopyButton text={JSON.stringify(shown, null, 2) ?? "null"} label={`Copy: ${label}`} />
     </figure>
   )
 }
 
-const mostNames = 5
 const none: ReadonlyArray<JsonProblem> = []
 
 interface NodeProps {

@@ -16,7 +16,7 @@ const secretNames = [
 
 const hiddenText = "(hidden)"
 
-interface Hidden {
+export interface Hidden {
   readonly value: unknown
   /** The names because of which something is hidden. */
   readonly names: ReadonlyArray<string>

@@ -8,6 +8,7 @@ import type { DeadLetterSummary, Letter } from "../../../api/TaskTypes.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { HiddenNote } from "../../../shared/tasks/HiddenNote.tsx"
 import { compareLetters } from "./compareLetters.ts"
 import styles from "./Group.module.css"
 
@@ -28,15 +29,16 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
     refetchInterval: useRefresh()
   })
   const [isWhole, setWhole] = useState(false)
-  const compared = useMemo(() => compareLetters(sample.data ?? []), [sample.data])
-  const different = compared.filter(({ isSame }) => !isSame)
-  const shown = isWhole ? compared : different
+  const [hasSecrets, setSecrets] = useState(false)
+  const { hidden, members } = useMemo(() => compareLetters(sample.data ?? [], hasSecrets), [sample.data, hasSecrets])
+  const different = members.filter(({ isSame }) => !isSame)
+  const shown = isWhole ? members : different
   return (
     <Panel
       title={ids.length === 0 ? "Sample" : `Sample of ${ids.length}`}
       note={
         sample.data !== undefined &&
-        `${different.length} members differ, ${compared.length - different.length} are the same in all`
+        `${different.length} members differ, ${members.length - different.length} are the same in all`
       }
       query={sample}
       height={200}
@@ -85,6 +87,9 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
             ))}
           </tbody>
         </table>
+      </div>
+      <div className={styles.hidden}>
+        <HiddenNote hidden={hidden} isShown={hasSecrets} onShow={setSecrets} />
       </div>
     </Panel>
   )
