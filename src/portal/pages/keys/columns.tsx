@@ -2,10 +2,18 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { KeyServiceNames, PolicySummary } from "./words/KeySummaries.tsx"
+import styles from "./words/KeyWords.module.css"
 import { Due, KeyName, KeySpend, KeyState, Tags } from "./words/KeyWords.tsx"
 import type { Key } from "./words/key.ts"
 
-const orNone = (text: string | null) => (text === null ? "–" : <ForeignText>{text}</ForeignText>)
+const orNone = (text: string | null) =>
+  text === null ? (
+    "–"
+  ) : (
+    <ForeignText className={styles.short} title={text}>
+      {text}
+    </ForeignText>
+  )
 
 export const columns: ReadonlyArray<Column<Key>> = [
   {

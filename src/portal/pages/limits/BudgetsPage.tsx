@@ -9,6 +9,7 @@ import { When } from "../../shared/words/When.tsx"
 import { LimitsFrame, NameFilter } from "./LimitsFrame.tsx"
 import { NoLimits } from "./LimitsPage.tsx"
 import { LookedNote } from "./LookedNote.tsx"
+import styles from "./state/Limits.module.css"
 import { type LimitState, limitId, ownerOf } from "./state/limitStates.ts"
 import { useLimitPages } from "./useLimitPages.ts"
 
@@ -24,7 +25,7 @@ const columns: ReadonlyArray<Column<LimitState>> = [
     header: "Owners",
     cell: ({ owner_email, project_name, team_id }) => {
       const owners = [owner_email, project_name, team_id].filter((owner) => owner !== null)
-      return owners.length === 0 ? "–" : <ForeignText>{owners.join(", ")}</ForeignText>
+      return owners.length === 0 ? "–" : <ForeignText className={styles.owners}>{owners.join(", ")}</ForeignText>
     }
   },
   { id: "window", header: "Window", main: true, cell: ({ window }) => window },
@@ -64,6 +65,7 @@ const columns: ReadonlyArray<Column<LimitState>> = [
     header: "Used up, at this rate",
     main: true,
     labelled: true,
+    wide: true,
     cell: ({ forecast, remaining, resets_at }) =>
       remaining === null ? (
         "unknown"

@@ -40,14 +40,14 @@ export const HeatMap = ({ limits }: { readonly limits: ReadonlyArray<LimitState>
                   {owner.scope !== "key" && <small>shared</small>}
                 </UnstyledButton>
               </th>
-              {meters.map(({ name }) => {
+              {meters.map(({ label, name }) => {
                 const state = cells[name]
                 return (
                   <td key={name}>
                     {state === undefined ? (
                       <span className={styles.none}>–</span>
                     ) : (
-                      <Cell state={state} onOpen={() => change({ open: owner.id })} />
+                      <Cell label={label} state={state} onOpen={() => change({ open: owner.id })} />
                     )}
                   </td>
                 )
@@ -65,7 +65,13 @@ export const HeatMap = ({ limits }: { readonly limits: ReadonlyArray<LimitState>
   )
 }
 
-const Cell = ({ onOpen, state }: { readonly state: LimitState; readonly onOpen: () => void }) => {
+interface CellProps {
+  readonly label: string
+  readonly state: LimitState
+  readonly onOpen: () => void
+}
+
+const Cell = ({ label, onOpen, state }: CellProps) => {
   const words = wordsOf(state)
   const share = state.share === null ? "?" : percentText(Math.round(state.share * 100), 100)
   return (
@@ -73,6 +79,7 @@ const Cell = ({ onOpen, state }: { readonly state: LimitState; readonly onOpen: 
       <UnstyledButton
         className={styles.cell}
         data-level={levelOf(state.share)}
+        data-label={label}
         onClick={onOpen}
         aria-label={`${state.scope_name}, ${state.meter}: ${share}, ${words}`}
         tabIndex={-1}

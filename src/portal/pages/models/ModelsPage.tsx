@@ -4,7 +4,6 @@ import { addressOf } from "../../api/control.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
-import { fieldLabel } from "../../shared/fields/fieldWords.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
@@ -84,7 +83,7 @@ const Mistake = () => {
           label="Charged for them"
           query={unpriced}
           value={moneyText(sum(({ summary }) => summary.estimated_cost_usd))}
-          detail={`as the field ${fieldLabel("unpriced_models")} says`}
+          detail="as unpriced_models of the policies says"
         />
         <Tile
           label="By the price book"

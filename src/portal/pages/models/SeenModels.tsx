@@ -1,4 +1,4 @@
-import { Button, Group } from "@mantine/core"
+import { Button } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
@@ -73,17 +73,18 @@ const columnsOf = (onPrice: ((model: string) => void) | undefined): ReadonlyArra
     id: "price",
     header: "$ per million, in / out",
     main: true,
+    wide: true,
     cell: ({ book_price, model, price, refused_for_price_count: refused }) =>
       price !== null ? (
         <span>
           {pairText(price)} {price.model !== model && <code>{price.model}</code>}
         </span>
       ) : (
-        <Group gap={6} wrap="nowrap">
+        <>
           <StatusWord meaning="warning">no price</StatusWord>
-          {refused > 0 && <span>{countedText(refused, "request")} refused for it</span>}
-          {book_price !== null && <span>book: {pairText(book_price)}</span>}
-        </Group>
+          {refused > 0 && ` ${countedText(refused, "request")} refused for it`}
+          {book_price !== null && ` book: ${pairText(book_price)}`}
+        </>
       )
   },
   {

@@ -70,12 +70,13 @@ const LetterPage = () => {
           <span className={styles.id}>
             {data?.task_id != null && (
               <span className={styles.pair}>
-                task <ForeignText>{data.task_id}</ForeignText>
+                <span className={styles.of}>task</span> <ForeignText>{data.task_id}</ForeignText>
                 <CopyButton text={data.task_id} label="Copy the id of the task" />
               </span>
             )}
             <span className={styles.pair}>
-              dead letter <ForeignText title={dlqId}>{dlqId.slice(0, shownOfId)}</ForeignText>
+              <span className={styles.of}>dead letter</span>{" "}
+              <ForeignText title={dlqId}>{dlqId.slice(0, shownOfId)}</ForeignText>
               <CopyButton text={dlqId} label="Copy the id of the dead letter" />
             </span>
           </span>

@@ -44,7 +44,12 @@ export const Axis = ({ labels, pixels, window: { show, span } }: Props) => {
         }}
       >
         {ticks.map((at) => (
-          <span key={at} className={styles.tick} style={{ left: (at - span.from) * scale }}>
+          <span
+            key={at}
+            className={styles.tick}
+            data-before={(at - span.from) * scale > pixels - tickWidth || undefined}
+            style={{ left: (at - span.from) * scale }}
+          >
             {format.format(at)}
           </span>
         ))}
