@@ -117,7 +117,11 @@ const lookAt = async (
 
 const inView = ([scheme, width]: View) => `in ${scheme} colours at ${width} pixels`
 
+/** What the pages show: what is usual, as much as may be and in many processes, or nothing yet. */
+type Fixture = "typical" | "large" | "empty"
+
 const testState = (
+  fixture: Fixture,
   portal: Portal,
   state: string,
   pages: () => ReadonlyArray<string>,
@@ -141,15 +145,15 @@ const testState = (
         ...(token !== undefined && { token: await token() })
       })
       await prepare?.(opened)
-      const name = `${state} ${scheme} ${width}`
+      const name = `${fixture} ${state} ${scheme} ${width}`
       assert.deepStrictEqual(await lookAt(opened, portal.gateway.control, pages(), { isLoading, name, width }), [])
     })
   }
 }
 
-const testTypical = (name: string, programs: Programs) =>
+const testFilled = (fixture: Fixture, programs: Programs) =>
   describePortal(
-    name,
+    `Every page of a ${fixture} installation`,
     (portal) => {
       let installation: TypicalInstallation | undefined
       const made = () => {
@@ -162,33 +166,34 @@ const testTypical = (name: string, programs: Programs) =>
       const operators = () => operatorPages(made())
       const holder = { token: () => made().holderKey }
 
-      testState(portal, "operators", operators, viewsOf(["light", 1280], ["dark", 360]))
-      testState(portal, "holders", () => holderPages, viewsOf(["dark", 1280], ["light", 360]), holder)
+      testState(fixture, portal, "operators", operators, viewsOf(["light", 1280], ["dark", 360]))
+      testState(fixture, portal, "holders", () => holderPages, viewsOf(["dark", 1280], ["light", 360]), holder)
 
       const failing = {
         prepare: ({ answer }: OpenedPage) => answer(api, { status: 500, message: "The database is away." })
       }
-      testState(portal, "operators, errors", () => someOf(operators()), viewsOf(["dark", 1280]), failing)
+      testState(fixture, portal, "operators, errors", () => someOf(operators()), viewsOf(["dark", 1280]), failing)
       const holderFailing = { ...failing, ...holder }
-      testState(portal, "holders, errors", () => someOf(holderPages), viewsOf(["light", 360]), holderFailing)
+      testState(fixture, portal, "holders, errors", () => someOf(holderPages), viewsOf(["light", 360]), holderFailing)
 
       const slow = { isLoading: true, prepare: ({ answer }: OpenedPage) => answer(api, { delayMs: 5_000 }) }
-      testState(portal, "operators, slow", () => someOf(operators()), viewsOf(["light", 360]), slow)
+      testState(fixture, portal, "operators, slow", () => someOf(operators()), viewsOf(["light", 360]), slow)
 
       const forbidden = {
         token: () => portal.tokenWith("audit:read"),
         // the files of a page are under way before it is known who may see it, and Chromium remarks that after seconds
         prepare: async ({ problems }: OpenedPage) => problems.expect(/was preloaded using link preload but not used/)
       }
-      testState(portal, "operators, forbidden", () => operators().slice(1), viewsOf(), forbidden)
+      testState(fixture, portal, "operators, forbidden", () => operators().slice(1), viewsOf(), forbidden)
     },
     { tasks: shopTasks, ...programs }
   )
 
-testTypical("Every page of a typical installation", {})
-if (isWhole) testTypical("Every page of a large installation of many processes", { isSplit: true })
+testFilled("typical", {})
+// in many processes
+if (isWhole) testFilled("large", { isSplit: true })
 
 describePortal("Every page of an empty installation", (portal) => {
   const missing = { prepare: async ({ problems }: OpenedPage) => problems.expect(/^404 GET/) }
-  testState(portal, "empty", () => someOf(operatorPages(nothing)), viewsOf(["light", 1280]), missing)
+  testState("empty", portal, "operators", () => someOf(operatorPages(nothing)), viewsOf(["light", 1280]), missing)
 })
