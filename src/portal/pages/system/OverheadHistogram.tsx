@@ -32,7 +32,7 @@ export const OverheadHistogram = () => {
             <Table.Th w={130}>Overhead</Table.Th>
             <Table.Th className={styles.wide}>Share</Table.Th>
             <Table.Th ta="right">Requests</Table.Th>
-            <Table.Th ta="right">Up to here</Table.Th>
+            <Table.Th className={styles.upTo}>Up to here</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -48,7 +48,7 @@ export const OverheadHistogram = () => {
               <Table.Td ta="right">
                 <Count of={bar.requests} short />
               </Table.Td>
-              <Table.Td ta="right">{percentText(bar.upTo, total)}</Table.Td>
+              <Table.Td className={styles.upTo}>{percentText(bar.upTo, total)}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>
