@@ -67,6 +67,8 @@ describePortal("Lists", (portal) => {
     await page.reload()
     await eventuallyTrue(async () => (await project.inputValue()) === "zebra crossing")
     assert.deepStrictEqual(await axe(), [])
+    await page.getByRole("button", { name: "Clear the filters" }).click()
+    await eventuallyTrue(async () => (await project.inputValue()) === "")
     await page.goto(`${portal.gateway.control}/admin-ui/requests`)
     await page.getByRole("button", { name: "Filter", exact: true }).click()
     await page.getByRole("combobox", { name: "Field" }).click()

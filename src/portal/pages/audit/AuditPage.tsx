@@ -10,8 +10,9 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
 import { AuditEventView } from "./AuditEventView.tsx"
 import { columns, filtersOf } from "./columns.tsx"
 import { ExportButton } from "./ExportButton.tsx"
@@ -34,6 +35,7 @@ const AuditPage = () => {
   }
   const list = useApiList(path, { query: { ...query, limit: 100 } })
   const kinds = useApi(`${path}/actions`, {})
+  const filters = filtersOf(kinds.data ?? [], text("target_type"))
   useLiveRefresh(liveTopics, [path])
   return (
     <>
@@ -60,20 +62,27 @@ const AuditPage = () => {
           onOpen={({ sequence }) => change({ open: String(sequence) })}
           openId={text("open")}
           list={list}
-          toolbar={<FilterBar filters={filtersOf(kinds.data ?? [], text("target_type"))} />}
+          toolbar={<FilterBar filters={filters} />}
           empty={
-            <Empty
-              action={
-                isWhole ? undefined : (
+            isWhole ? (
+              <EmptyList
+                filters={filters.filter(({ name }) => name !== "span")}
+                unmatched="No event of the log matches these filters."
+              >
+                <Empty>The log has no event yet. Every change by an operator makes one.</Empty>
+              </EmptyList>
+            ) : (
+              <Empty
+                action={
                   <Button variant="default" onClick={() => change({ span: "all" })}>
                     Look at the whole log
                   </Button>
-                )
-              }
-              command={`curl -s '${window.location.origin}${path}' -H "authorization: Bearer $OPERATOR"`}
-            >
-              No event matches{isWhole ? "" : " in this range"}. Every change by an operator makes one.
-            </Empty>
+                }
+                command={curlOf({ address: addressOf<"GET", typeof path>(path, { query }) })}
+              >
+                No event matches in this range. Every change by an operator makes one.
+              </Empty>
+            )
           }
         />
       </Panel>

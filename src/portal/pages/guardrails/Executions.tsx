@@ -6,10 +6,12 @@ import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import { pagesOf, useRefresh } from "../../api/queries.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { durationText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
@@ -56,15 +58,12 @@ export const Executions = ({ name }: { readonly name: string }) => {
         rows={rows}
         rowId={({ id }) => id}
         list={{ rows, query, readPages }}
-        toolbar={
-          <FilterBar
-            filters={[
-              { name: "action", label: "Action", choices: actions },
-              { name: "mode", label: "Mode", choices: modes }
-            ]}
-          />
+        toolbar={<FilterBar filters={filters} />}
+        empty={
+          <EmptyList filters={filters} isOfRange={true} unmatched="No run in this range matches these filters.">
+            <Empty action={<LongerRange />}>The guardrail did not run in this range.</Empty>
+          </EmptyList>
         }
-        empty={<Empty>No execution matches in this range.</Empty>}
       />
     </Panel>
   )
@@ -79,6 +78,11 @@ interface Pages {
 }
 
 const modes: ReadonlyArray<Execution["mode"]> = ["pre_call", "post_call", "during_call"]
+
+const filters = [
+  { name: "action", label: "Action", choices: actions },
+  { name: "mode", label: "Mode", choices: modes }
+]
 
 const columns: ReadonlyArray<Column<Execution>> = [
   { id: "action", header: "Action", cell: ({ action }) => <ActionWord action={action} /> },

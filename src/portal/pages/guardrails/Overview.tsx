@@ -2,6 +2,7 @@ import { Stack } from "@mantine/core"
 import { useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
@@ -51,7 +52,11 @@ export const Overview = ({ guardrail }: { readonly guardrail: Guardrail }) => {
         title="Executions by action"
         query={series}
         height={240}
-        empty={known && total === 0 ? <Empty>No request passed this guardrail in this range.</Empty> : undefined}
+        empty={
+          known && total === 0 ? (
+            <Empty action={<LongerRange />}>No request passed this guardrail in this range.</Empty>
+          ) : undefined
+        }
       >
         <TimeChart
           label="Executions by action"

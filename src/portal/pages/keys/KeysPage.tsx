@@ -12,6 +12,7 @@ import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
 import { BulkBar } from "./bulk/BulkBar.tsx"
@@ -30,7 +31,7 @@ const KeysPage = () => {
   const { change, text } = useTextSearch()
   const mayChange = useAllowed("keys:disable", "keys:rotate", "policies:update")
   const [selected, setSelected] = useState(nobody)
-  const { isFiltered, query, sorting } = useKeyQuery()
+  const { query, sorting } = useKeyQuery()
   const [matching, setMatching] = useState<{ readonly of: string; readonly selection: Matching }>()
   const queryText = JSON.stringify(query)
   const request = { query: { ...query, limit: pageSize } }
@@ -95,7 +96,11 @@ const KeysPage = () => {
               <FilterBar filters={keyFilters} />
             )
           }
-          empty={isFiltered ? <Empty>No key matches these filters.</Empty> : <NoKeys />}
+          empty={
+            <EmptyList filters={keyFilters} unmatched="No key matches these filters.">
+              <NoKeys />
+            </EmptyList>
+          }
         />
       </Panel>
       <DetailDrawer title={() => "Key"} page={(id) => `/keys/${id}`}>
@@ -115,13 +120,19 @@ const CreateButton = () => {
   )
 }
 
-const NoKeys = () => (
-  <Empty
-    action={<CreateButton />}
-    command={curlOf({ method: "POST", address: keysPath, body: { name: "ada, laptop", owner_type: "individual" } })}
-  >
-    There is no key yet. A key lets one application or person use the gateway.
-  </Empty>
-)
+const NoKeys = () => {
+  const mayCreate = useAllowed("keys:create")
+  return (
+    <Empty
+      action={<CreateButton />}
+      command={
+        mayCreate &&
+        curlOf({ method: "POST", address: keysPath, body: { name: "ada, laptop", owner_type: "individual" } })
+      }
+    >
+      There is no key yet. A key lets one application or person use the gateway.
+    </Empty>
+  )
+}
 
 export default KeysPage

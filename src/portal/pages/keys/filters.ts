@@ -49,10 +49,7 @@ export const useKeyQuery = () => {
       })
     }
   }
-  const isFiltered = ["q", "state", "tag", "team_id", "project_id", "near_limit"].some(
-    (name) => text(name) !== undefined
-  )
-  return { query, sorting, isFiltered }
+  return { query, sorting }
 }
 
 const given = <Name extends string, Value>(name: Name, value: Value | undefined) =>

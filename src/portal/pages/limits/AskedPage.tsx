@@ -9,7 +9,9 @@ import { IdLink } from "../../shared/links/IdLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { type Asked, askedPath } from "./asked/asked.ts"
@@ -19,6 +21,7 @@ import { RefuseDialog } from "./asked/RefuseDialog.tsx"
 import { LimitsFrame } from "./LimitsFrame.tsx"
 
 const states = ["open", "granted", "refused"] as const
+const filters = [{ name: "state", label: "State", choices: states }]
 const meanings: Readonly<Record<Asked["state"], Meaning>> = { open: "waiting", granted: "good", refused: "idle" }
 
 const columns: ReadonlyArray<Column<Asked>> = [
@@ -85,6 +88,13 @@ const columns: ReadonlyArray<Column<Asked>> = [
   }
 ]
 
+const askCommand = () =>
+  curlOf({
+    method: "POST",
+    address: "/admin-ui/v1/me/raise-requests",
+    body: { reason: "The nightly tests need more.", meter: "rpm_limit", amount: 120 }
+  })
+
 /** What holders of keys ask for. The answer appears at their pages. */
 const AskedPage = () => {
   const { text } = useTextSearch()
@@ -119,8 +129,19 @@ const AskedPage = () => {
           rows={list.rows}
           rowId={({ id }) => id}
           list={list}
-          toolbar={<FilterBar filters={[{ name: "state", label: "State", choices: states }]} />}
-          empty={<Empty>Nobody asks for more. Holders of keys can do so at their own pages, with a reason.</Empty>}
+          toolbar={<FilterBar filters={filters} />}
+          empty={
+            <EmptyList
+              filters={filters}
+              unmatched={
+                text("state") === "open" ? "Nobody asks for more." : "Nothing that holders asked for is in this state."
+              }
+            >
+              <Empty command={askCommand()}>
+                Nobody asks for more. Holders of keys ask at their own pages, or with this request.
+              </Empty>
+            </EmptyList>
+          }
         />
       </Panel>
       {granting !== undefined &&

@@ -99,7 +99,7 @@ const BudgetsPage = () => {
           onOpen={(budget) => change({ open: ownerOf(budget).id })}
           openId={openLimit && limitId(openLimit)}
           toolbar={<NameFilter />}
-          empty={<NoLimits />}
+          empty={<NoLimits what="budget" />}
         />
         <LookedNote
           looked={looked}

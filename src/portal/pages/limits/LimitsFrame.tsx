@@ -1,9 +1,9 @@
 import { Button, TextInput } from "@mantine/core"
-import { useDebouncedCallback } from "@mantine/hooks"
 import { IconFilter } from "@tabler/icons-react"
 import { Link } from "@tanstack/react-router"
-import { type ReactNode, useState } from "react"
+import type { ReactNode } from "react"
 import { useTextSearch } from "../../address/search.ts"
+import { useTyped } from "../../address/useTyped.ts"
 import { useAllowed } from "../../api/session.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
@@ -57,8 +57,7 @@ export const LimitsFrame = ({ address, children }: { readonly address: string; r
 /** Finds a key or layer among those that were read. */
 export const NameFilter = () => {
   const { change, text } = useTextSearch()
-  const [typed, setTyped] = useState(text("q") ?? "")
-  const report = useDebouncedCallback((q: string) => change({ q }), 200)
+  const { type, typed } = useTyped(text("q") ?? "", (q) => change({ q }))
   return (
     <TextInput
       aria-label="Name of a key or layer"
@@ -66,10 +65,7 @@ export const NameFilter = () => {
       data-filter="true"
       leftSection={<IconFilter size={13} />}
       value={typed}
-      onChange={({ currentTarget }) => {
-        setTyped(currentTarget.value)
-        report(currentTarget.value)
-      }}
+      onChange={({ currentTarget }) => type(currentTarget.value)}
       w={240}
     />
   )

@@ -1,5 +1,8 @@
+import { useAllowed } from "../../api/session.ts"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { HeatMap } from "./HeatMap.tsx"
 import { LimitsFrame, NameFilter } from "./LimitsFrame.tsx"
 import { LookedNote } from "./LookedNote.tsx"
@@ -21,7 +24,7 @@ const LimitsPage = () => {
           height={360}
           flush
           actions={<NameFilter />}
-          {...(limits.length === 0 && !query.isPending && { empty: <NoLimits /> })}
+          {...(limits.length === 0 && !query.isPending && { empty: <NoLimits what="limit" /> })}
         >
           <HeatMap limits={limits} />
           <LookedNote
@@ -40,11 +43,19 @@ const command = `curl -s -X PATCH "${window.location.origin}/admin-ui/admin/keys
   -H "authorization: Bearer $OPERATOR" \\
   -H 'content-type: application/json' -d '{"policy":{"rpm_limit":60,"daily_budget_usd":3}}'`
 
-export const NoLimits = () => (
-  <Empty command={command}>
-    No key that was used in this month has a limit, or none matches. Limits and budgets are part of the policy of a key
-    or of a layer.
-  </Empty>
-)
+const filters = [{ name: "q" }, { name: "scope" }, { name: "id" }]
+
+/** Shown by the views of limits that have no row. `what`: limits or budgets. */
+export const NoLimits = ({ what }: { readonly what: "limit" | "budget" }) => {
+  const mayChange = useAllowed("policies:update")
+  return (
+    <EmptyList filters={filters} unmatched={`No ${what} that was read matches.`}>
+      <Empty action={mayChange && <LinkButton path="/policies">Policies</LinkButton>} command={mayChange && command}>
+        No key that was used in this month has a {what}. Limits and budgets are part of the policy of a key or of a
+        layer.
+      </Empty>
+    </EmptyList>
+  )
+}
 
 export default LimitsPage

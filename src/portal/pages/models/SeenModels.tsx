@@ -5,8 +5,10 @@ import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { firstCommand } from "../../shared/snippets/firstCommand.ts"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
-import { FilterBar } from "../../shared/table/FilterBar.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
+import { type Filter, FilterBar } from "../../shared/table/FilterBar.tsx"
 import { Count, Money } from "../../shared/words/Amounts.tsx"
 import { countedText, durationText, moneyText, percentText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
@@ -14,6 +16,18 @@ import { pairText, type SeenModel } from "./prices.ts"
 
 const priceds = ["true", "false"] as const
 const sorts = ["requests", "cost", "tokens"] as const
+
+const filters: ReadonlyArray<Filter> = [
+  { name: "q", label: "Model" },
+  {
+    name: "priced",
+    label: "With or without a price",
+    choices: [
+      { value: "false", label: "Without a price" },
+      { value: "true", label: "With a price" }
+    ]
+  }
+]
 
 export const seenPath = "/admin-ui/admin/models"
 
@@ -45,23 +59,17 @@ export const SeenModels = () => {
         sorting={{ by: seenRequest(text).query.sort_by ?? "requests", onSort: (by) => change({ sort_by: by }) }}
         toolbar={
           <>
-            <FilterBar
-              filters={[
-                { name: "q", label: "Model" },
-                {
-                  name: "priced",
-                  label: "With or without a price",
-                  choices: [
-                    { value: "false", label: "Without a price" },
-                    { value: "true", label: "With a price" }
-                  ]
-                }
-              ]}
-            />
+            <FilterBar filters={filters} />
             {seen.data?.has_more === true && <span>There are more than the 500 models with the most requests.</span>}
           </>
         }
-        empty={<Empty>No model matches among the requests of the last 30 days.</Empty>}
+        empty={
+          <EmptyList filters={filters} unmatched="No model of the requests of the last 30 days matches these filters.">
+            <Empty command={firstCommand}>
+              No request of the last 30 days named a model. A model appears with its first request.
+            </Empty>
+          </EmptyList>
+        }
       />
     </Panel>
   )

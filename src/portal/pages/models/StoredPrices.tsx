@@ -8,10 +8,13 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { type ModelPrice, priceFields, pricesOf, priceText, sortedPrices } from "./prices.ts"
+
+const filters = [{ name: "q", label: "Model" }]
 
 /** The prices that were set. A pattern prices all models whose names begin like it. */
 export const StoredPrices = () => {
@@ -67,14 +70,16 @@ export const StoredPrices = () => {
               change({ sort_by: by, sort_order: text("sort_by") === by && !isReversed ? "asc" : undefined })
           }}
           rowId={({ model }) => model}
-          toolbar={<FilterBar filters={[{ name: "q", label: "Model" }]} />}
+          toolbar={<FilterBar filters={filters} />}
           empty={
-            <Empty
-              action={mayChange && <Button onClick={() => change({ do: "import" })}>Import the price book</Button>}
-              command="svc-runtime prices import"
-            >
-              No price is stored. The price book has the public prices of common models.
-            </Empty>
+            <EmptyList filters={filters} unmatched="No stored price matches this filter.">
+              <Empty
+                action={mayChange && <Button onClick={() => change({ do: "import" })}>Import the price book</Button>}
+                command="svc-runtime prices import"
+              >
+                No price is stored. The price book has the public prices of common models.
+              </Empty>
+            </EmptyList>
           }
         />
       </Panel>

@@ -1,14 +1,16 @@
-import { Button } from "@mantine/core"
-import { Link } from "@tanstack/react-router"
+import { Group } from "@mantine/core"
 import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import { addressOf } from "../../api/control.ts"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
+import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Tabs } from "../../shared/page/Tabs.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { Command } from "./common/Command.tsx"
 import { useModels } from "./common/useModels.ts"
@@ -34,6 +36,7 @@ const MyRequestsPage = () => {
   const names = [
     ...new Set([...models.names, ...list.rows.flatMap(({ model }) => model ?? []), ...[text("model") ?? []].flat()])
   ]
+  const filters = filtersOf(names)
   const requests = (
     <Panel query={list.query} height={320} flush>
       <DataTable
@@ -45,17 +48,20 @@ const MyRequestsPage = () => {
         onOpen={({ id }) => change({ open: id })}
         openId={text("open")}
         list={list}
-        toolbar={<FilterBar filters={filtersOf(names)} />}
+        toolbar={<FilterBar filters={filters} />}
         empty={
-          <Empty
-            action={
-              <Button variant="default" renderRoot={(props) => <Link to="/my/use" {...props} />}>
-                See how to send one
-              </Button>
-            }
-          >
-            No request in this time matches.
-          </Empty>
+          <EmptyList filters={filters} isOfRange={true} unmatched="No request in this range matches these filters.">
+            <Empty
+              action={
+                <Group gap="xs" justify="center">
+                  <LinkButton path="/my/use">See how to send one</LinkButton>
+                  <LongerRange />
+                </Group>
+              }
+            >
+              No request in this range.
+            </Empty>
+          </EmptyList>
         }
       />
     </Panel>

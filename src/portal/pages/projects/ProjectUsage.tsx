@@ -3,6 +3,7 @@ import { useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -47,7 +48,9 @@ export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
         query={series}
         height={220}
         actions={<PathLink path={`/usage?project_id=${project.id}`}>All usage</PathLink>}
-        {...((series.data?.length ?? 0) === 0 && { empty: <Empty>No request in this range.</Empty> })}
+        {...((series.data?.length ?? 0) === 0 && {
+          empty: <Empty action={<LongerRange />}>No request in this range.</Empty>
+        })}
       >
         <TimeChart
           label="Cost"
@@ -65,7 +68,9 @@ export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
         query={models}
         height={160}
         flush
-        {...((models.data?.length ?? 0) === 0 && { empty: <Empty>None in this range.</Empty> })}
+        {...((models.data?.length ?? 0) === 0 && {
+          empty: <Empty action={<LongerRange />}>No model was used in this range.</Empty>
+        })}
       >
         <Table aria-label="Models">
           <Table.Thead>

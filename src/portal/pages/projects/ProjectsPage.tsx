@@ -12,6 +12,7 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { Count, Money } from "../../shared/words/Amounts.tsx"
 import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
@@ -167,16 +168,14 @@ const ProjectsPage = () => {
             </>
           }
           empty={
-            text("q") !== undefined || text("tag") !== undefined ? (
-              <Empty>No project matches these filters.</Empty>
-            ) : (
+            <EmptyList filters={filters} unmatched="No project matches these filters.">
               <Empty
                 action={create}
-                command={curlOf({ method: "POST", address: projectsPath, body: { name: "search" } })}
+                command={mayChange && curlOf({ method: "POST", address: projectsPath, body: { name: "search" } })}
               >
                 There is no project yet. Keys can also do without one.
               </Empty>
-            )
+            </EmptyList>
           }
         />
       </Panel>

@@ -2,6 +2,7 @@ import { Stack } from "@mantine/core"
 import { useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -42,7 +43,7 @@ export const ServiceUsage = ({ name }: { readonly name: string }) => {
         actions={<PathLink path={`/requests?service=${encodeURIComponent(name)}`}>Its requests</PathLink>}
         empty={
           series.data !== undefined && rows.length === 0 ? (
-            <Empty>No request went to this service in this range.</Empty>
+            <Empty action={<LongerRange />}>No request went to this service in this range.</Empty>
           ) : undefined
         }
       >

@@ -9,14 +9,19 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
-import { FilterBar } from "../../shared/table/FilterBar.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
+import { type Filter, FilterBar } from "../../shared/table/FilterBar.tsx"
+import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { ServiceForm } from "./ServiceForm.tsx"
 import { costText, type Service, StateWord, stateOf } from "./service.tsx"
 
 const liveTopics = ["configuration"] as const
 const list = "/admin-ui/admin/services"
+const filters: ReadonlyArray<Filter> = [
+  { name: "q", label: "Name, path or address" },
+  { name: "state", label: "State", choices: ["enabled", "disabled", "incomplete"] }
+]
 
 /** Backends that keys reach through the gateway. */
 const ServicesPage = () => {
@@ -62,22 +67,23 @@ const ServicesPage = () => {
           rows={rows}
           rowId={({ name }) => name}
           onOpen={({ name }) => open(name)}
-          toolbar={
-            <FilterBar
-              filters={[
-                { name: "q", label: "Name, path or address" },
-                { name: "state", label: "State", choices: ["enabled", "disabled", "incomplete"] }
-              ]}
-            />
-          }
+          toolbar={<FilterBar filters={filters} />}
           empty={
-            <Empty
-              action={mayChange && <Button onClick={() => change({ do: "create" })}>Register a service</Button>}
-              command={`curl -s -X POST '${window.location.origin}${list}' -H "authorization: Bearer $OPERATOR" \\\n  -H 'content-type: application/json' -d '{"name":"search","upstream_base_url":"https://search.example.com"}'`}
-            >
-              {services.data?.length === 0 ? "No service is registered." : "No service matches."} A key can then call it
-              at the path of the service.
-            </Empty>
+            <EmptyList filters={filters} unmatched="No service matches these filters.">
+              <Empty
+                action={mayChange && <Button onClick={() => change({ do: "create" })}>Register a service</Button>}
+                command={
+                  mayChange &&
+                  curlOf({
+                    method: "POST",
+                    address: list,
+                    body: { name: "search", upstream_base_url: "https://search.example.com" }
+                  })
+                }
+              >
+                No service is registered. Keys can call a service at its path.
+              </Empty>
+            </EmptyList>
           }
         />
       </Panel>

@@ -1,6 +1,7 @@
 import { useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
+import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { bucketMsOf, filled, intervalOf } from "../../shared/usage/buckets.ts"
@@ -23,7 +24,7 @@ export const Overhead = () => {
       note="gateway_ms: from the request to the response, without the upstream"
       query={series}
       height={240}
-      empty={series.data?.length === 0 ? <Empty>No request in this range.</Empty> : undefined}
+      empty={series.data?.length === 0 ? <Empty action={<LongerRange />}>No request in this range.</Empty> : undefined}
     >
       <TimeChart
         label="Overhead of the gateway"

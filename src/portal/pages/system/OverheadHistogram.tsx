@@ -1,6 +1,7 @@
 import { Table } from "@mantine/core"
 import { useRange } from "../../address/range.ts"
 import { useApi } from "../../api/queries.ts"
+import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Count } from "../../shared/words/Amounts.tsx"
@@ -24,7 +25,11 @@ export const OverheadHistogram = () => {
       query={query}
       height={240}
       flush
-      empty={query.data !== undefined && total === 0 ? <Empty>No request in this range.</Empty> : undefined}
+      empty={
+        query.data !== undefined && total === 0 ? (
+          <Empty action={<LongerRange />}>No request in this range.</Empty>
+        ) : undefined
+      }
     >
       <Table aria-label="Requests by our overhead">
         <Table.Thead>

@@ -104,7 +104,15 @@ const TasksPage = () => {
           }
           empty={
             list.rows.length > 0 ? (
-              <Empty>All tasks that match are muted.</Empty>
+              <Empty
+                action={
+                  <Button variant="default" onClick={() => setAllShown(true)}>
+                    Show them
+                  </Button>
+                }
+              >
+                All tasks that match are muted.
+              </Empty>
             ) : (
               <NoTasks query={query} statuses={known["status"] ?? []} />
             )

@@ -6,8 +6,8 @@ interface Props {
   /** One sentence. */
   readonly children: ReactNode
   readonly action?: ReactNode
-  /** The same with curl. */
-  readonly command?: string
+  /** The same with curl. `false` where the token does not allow it. */
+  readonly command?: string | false
 }
 
 /** What a list without rows says, and what to do about it. */
@@ -15,6 +15,6 @@ export const Empty = ({ action, children, command }: Props) => (
   <div className={styles.empty}>
     <p>{children}</p>
     {action}
-    {command !== undefined && <CodeBlock text={command} label="Command" />}
+    {typeof command === "string" && <CodeBlock text={command} label="Command" />}
   </div>
 )

@@ -4,9 +4,11 @@ import { useTextSearch } from "../../../address/search.ts"
 import { useTasksList } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import type { DeadLetterSummary, LetterPage } from "../../../api/TaskTypes.ts"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { DataTable } from "../../../shared/table/DataTable.tsx"
+import { EmptyList } from "../../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../../shared/table/FilterBar.tsx"
 import { LetterBulk } from "./LetterBulk.tsx"
 import { letterColumns } from "./letterColumns.tsx"
@@ -53,7 +55,13 @@ export const Letters = () => {
             <FilterBar filters={letterFilters} />
           )
         }
-        empty={<Empty>No dead letter matches. Filters compare whole values.</Empty>}
+        empty={
+          <EmptyList filters={letterFilters} unmatched="No dead letter matches. Filters compare whole values.">
+            <Empty action={<LinkButton path="/tasks/board">Look at the board</LinkButton>}>
+              No dead letter has a record. A message that fails for good appears here.
+            </Empty>
+          </EmptyList>
+        }
       />
     </Panel>
   )

@@ -5,13 +5,13 @@ import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { useFirstModel } from "../../../shared/keys/firstModel.ts"
 import { Empty } from "../../../shared/page/Empty.tsx"
+import { firstCommand, usualModel } from "../../../shared/snippets/firstCommand.ts"
 import { Snippets } from "../../../shared/snippets/Snippets.tsx"
 import styles from "./FirstSteps.module.css"
 import { type MadeKey, MakeKey } from "./MakeKey.tsx"
 import { type Arrived, SendRequest } from "./SendRequest.tsx"
 import { SetBudget } from "./SetBudget.tsx"
 import { Step } from "./Step.tsx"
-import { firstCommand, usualModel } from "./snippets.ts"
 
 /** The first minute of an installation: a key, a request that is seen to arrive, a budget, and an agent. */
 export const FirstSteps = ({ onDone }: { readonly onDone: () => void }) => {

@@ -3,6 +3,7 @@ import { useRange } from "../../../address/range.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
+import { LongerRange } from "../../../shared/links/LongerRange.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
@@ -68,7 +69,9 @@ const KeyUsage = ({ id }: { readonly id: string }) => {
         title="Requests and refusals"
         query={series}
         height={200}
-        {...((series.data?.length ?? 0) === 0 && { empty: <Empty>No request in this range.</Empty> })}
+        {...((series.data?.length ?? 0) === 0 && {
+          empty: <Empty action={<LongerRange />}>No request in this range.</Empty>
+        })}
       >
         <TimeChart
           label="Requests"

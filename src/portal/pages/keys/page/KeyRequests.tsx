@@ -2,6 +2,7 @@ import { useRange } from "../../../address/range.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { LongerRange } from "../../../shared/links/LongerRange.tsx"
 import { PathLink } from "../../../shared/links/PathLink.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -72,7 +73,7 @@ export const KeyRequests = ({ of: key }: { readonly of: Key }) => {
         columns={columns}
         rows={query.data?.rows ?? []}
         rowId={({ id }) => id}
-        empty={<Empty>No request in this range.</Empty>}
+        empty={<Empty action={<LongerRange />}>No request in this range.</Empty>}
       />
     </Panel>
   )

@@ -1,6 +1,7 @@
 import { Table } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { LongerRange } from "../../../shared/links/LongerRange.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
@@ -13,6 +14,10 @@ interface Props {
 }
 
 const mostRows = 8
+const nothingUsed = {
+  model: "No model was used in this range.",
+  client: "No client program was seen in this range."
+} as const
 
 /** What a key was used for, the most used first. */
 export const UsedTable = ({ by, filter, title }: Props) => {
@@ -24,7 +29,7 @@ export const UsedTable = ({ by, filter, title }: Props) => {
       query={query}
       height={150}
       flush
-      {...(rows.length === 0 && { empty: <Empty>None in this range.</Empty> })}
+      {...(rows.length === 0 && { empty: <Empty action={<LongerRange />}>{nothingUsed[by]}</Empty> })}
     >
       <Table aria-label={title}>
         <Table.Thead>

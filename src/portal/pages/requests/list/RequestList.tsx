@@ -2,10 +2,13 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useMemo, useState } from "react"
 import { useRange } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
+import { LongerRange } from "../../../shared/links/LongerRange.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { firstCommand } from "../../../shared/snippets/firstCommand.ts"
 import { DataTable } from "../../../shared/table/DataTable.tsx"
-import type { UsageFilters } from "../../../shared/usage/fields.ts"
+import { EmptyList } from "../../../shared/table/EmptyList.tsx"
+import { filterFields, type UsageFilters } from "../../../shared/usage/fields.ts"
 import { UsageFilterBar } from "../../../shared/usage/UsageFilterBar.tsx"
 import { eventsPath, type UsageRow, useUsageEvents } from "../../../shared/usage/useUsageEvents.ts"
 import { columnsOf } from "./columns.tsx"
@@ -68,19 +71,19 @@ export const RequestList = ({ filters }: { readonly filters: UsageFilters }) => 
               />
             </>
           }
-          empty={<NoRequests isFiltered={Object.keys(filters).length > 0} />}
+          empty={<NoRequests />}
         />
       </div>
     </Panel>
   )
 }
 
-const NoRequests = ({ isFiltered }: { readonly isFiltered: boolean }) => (
-  <Empty>
-    {isFiltered
-      ? "No request matches in this range. Remove a filter, or choose a longer range."
-      : "No request in this range. Requests appear here a moment after they have ended."}
-  </Empty>
+const NoRequests = () => (
+  <EmptyList filters={filterFields} isOfRange={true} unmatched="No request in this range matches these filters.">
+    <Empty action={<LongerRange />} command={firstCommand}>
+      No request in this range. Requests appear here a moment after they have ended.
+    </Empty>
+  </EmptyList>
 )
 
 /** The range of the list, which begins when the page does: new requests come by the tail, and old ones do not go. */

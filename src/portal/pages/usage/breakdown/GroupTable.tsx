@@ -2,9 +2,12 @@ import { useMemo } from "react"
 import { useTextSearch } from "../../../address/search.ts"
 import { Sparkline } from "../../../shared/charts/Sparkline.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { LongerRange } from "../../../shared/links/LongerRange.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
+import { EmptyList } from "../../../shared/table/EmptyList.tsx"
+import { filterFields } from "../../../shared/usage/fields.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { durationText, percentText } from "../../../shared/words/format.ts"
 import styles from "./Breakdown.module.css"
@@ -36,7 +39,15 @@ export const GroupTable = ({ data }: { readonly data: BreakdownData }) => {
         onOpen={({ name }) => change({ open: name })}
         openId={text("open")}
         toolbar={hasMore && <span>{topSentence(measure)}</span>}
-        empty={<Empty>Nothing was used in this range, or nothing that has this label.</Empty>}
+        empty={
+          <EmptyList
+            filters={filterFields}
+            isOfRange={true}
+            unmatched="Nothing that matches these filters was used in this range, or nothing that has this label."
+          >
+            <Empty action={<LongerRange />}>Nothing was used in this range, or nothing that has this label.</Empty>
+          </EmptyList>
+        }
       />
     </Panel>
   )

@@ -1,5 +1,5 @@
-import { installation } from "../../../api/installation.ts"
-import { curlParts } from "../../../shared/snippets/commands.ts"
+import { installation } from "../../api/installation.ts"
+import { curlParts } from "./commands.ts"
 
 /** The model of the first request where no price names another one. The simulator answers for any name. */
 export const usualModel = "gpt-5"
