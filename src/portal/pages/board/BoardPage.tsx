@@ -7,7 +7,7 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { useSettled } from "../../shared/page/useSettled.ts"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
 import { Alarms } from "./Alarms.tsx"
 import { MapPanel } from "./MapPanel.tsx"
 import { MapSwitch } from "./MapSwitch.tsx"
@@ -52,9 +52,7 @@ const BoardPage = () => {
             workers={workers.data?.workers ?? []}
             letters={letters.data?.queues}
             empty={
-              <Empty
-                command={`curl -s ${window.location.origin}${tasksPath}/queues -H "authorization: Bearer $OPERATOR"`}
-              >
+              <Empty command={curlOf({ address: `${tasksPath}/queues` })}>
                 There is no worker queue. A queue appears once a topology names it, or a worker consumes from it.
               </Empty>
             }

@@ -2,9 +2,11 @@ import { useNavigate } from "@tanstack/react-router"
 import { useMemo } from "react"
 import { useTasksApi } from "../../api/queries.ts"
 import type { QueueView, TopologyView } from "../../api/TaskTypes.ts"
+import { tasksPath } from "../../api/tasks.ts"
 import { FlowChart } from "../../shared/graph/FlowChart.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { mapNodes } from "./mapNodes.ts"
 
 /** How messages go, and whether the broker has everything as it is planned. */
@@ -23,7 +25,9 @@ export const MapPanel = ({ queues }: { readonly queues: ReadonlyArray<QueueView>
       flush
       empty={
         nodes.length === 0 ? (
-          <Empty>No topology is declared yet. A worker or a publisher declares its own.</Empty>
+          <Empty command={curlOf({ address: `${tasksPath}/topology` })}>
+            No topology is declared yet. A worker or a publisher declares its own.
+          </Empty>
         ) : undefined
       }
     >

@@ -3,9 +3,11 @@ import type { UseQueryResult } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ApiError } from "../../api/ApiError.ts"
 import type { WorkerReport, Workers } from "../../api/TaskTypes.ts"
+import { tasksPath } from "../../api/tasks.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { countedText, durationText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
@@ -24,7 +26,9 @@ export const WorkerCards = ({ workers }: { readonly workers: UseQueryResult<Work
         note={workers.data === undefined ? undefined : `${countedText(found.length, "worker")}`}
         query={workers}
         height={160}
-        empty={found.length === 0 ? <Empty>{none}</Empty> : undefined}
+        empty={
+          found.length === 0 ? <Empty command={curlOf({ address: `${tasksPath}/workers` })}>{none}</Empty> : undefined
+        }
       >
         <ul className={styles.cards}>
           {found.map((worker) => (

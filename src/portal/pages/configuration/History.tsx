@@ -6,6 +6,7 @@ import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -57,7 +58,17 @@ export const History = () => {
         rowId={({ id }) => id}
         onOpen={({ id }) => change({ open: id })}
         openId={text("open")}
-        empty={<Empty>Nothing was configured yet.</Empty>}
+        empty={
+          <Empty
+            action={
+              <LinkButton path="/configuration" search={{ tab: "plan" }}>
+                Compare and apply a document
+              </LinkButton>
+            }
+          >
+            Nothing was configured yet.
+          </Empty>
+        }
       />
       {list.query.hasNextPage && (
         <Group p="sm" justify="center">

@@ -4,13 +4,16 @@ import { useState } from "react"
 import { useTasksApi, useTasksWrite } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import type { DeadLetterQueue, DeadLetterQueues } from "../../api/TaskTypes.ts"
+import { tasksPath } from "../../api/tasks.ts"
 import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { Count } from "../../shared/words/Amounts.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 
 const meanings: Readonly<Record<DeadLetterQueue["verdict"], Meaning>> = {
@@ -59,6 +62,7 @@ const columns: ReadonlyArray<Column<DeadLetterQueue>> = [
 /** Whether the records agree with the messages of the dead-letter queues. */
 export const QueuesOfLetters = () => {
   const queues = useTasksApi<DeadLetterQueues>("/dlq/queues")
+  const mayOperate = useAllowed("tasks:operate")
   return (
     <Panel query={queues} height={200} flush>
       <DataTable
@@ -67,7 +71,22 @@ export const QueuesOfLetters = () => {
         columns={columns}
         rows={queues.data?.queues ?? []}
         rowId={({ queue_name }) => queue_name}
-        empty={<Empty>No dead letter has a record.</Empty>}
+        empty={
+          <Empty
+            action={<LinkButton path="/tasks/board">Look at the board</LinkButton>}
+            command={
+              mayOperate &&
+              curlOf({
+                method: "POST",
+                address: `${tasksPath}/dlq/queues/index`,
+                body: { queue_name: "mails.dlq" }
+              })
+            }
+          >
+            No dead letter has a record. After a loss of Redis, a queue that still has messages is indexed again by its
+            name.
+          </Empty>
+        }
       />
     </Panel>
   )

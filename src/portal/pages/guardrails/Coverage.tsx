@@ -1,7 +1,9 @@
 import { Stack } from "@mantine/core"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -27,6 +29,7 @@ const kinds: ReadonlyArray<readonly [name: keyof Covered["keys"], label: string,
 /** Which keys get the guardrail, and which policies say so. */
 export const Coverage = ({ name }: { readonly name: string }) => {
   const coverage = useApi(path, { params: { name } })
+  const mayChange = useAllowed("policies:update")
   const { data } = coverage
   return (
     <Stack gap="sm">
@@ -48,7 +51,11 @@ export const Coverage = ({ name }: { readonly name: string }) => {
           columns={layerColumns}
           rows={data?.layers ?? []}
           rowId={({ id }) => id}
-          empty={<Empty>No policy layer names this guardrail.</Empty>}
+          empty={
+            <Empty action={mayChange && <LinkButton path="/policies">Policy layers</LinkButton>}>
+              No policy layer names this guardrail.
+            </Empty>
+          }
         />
       </Panel>
       <Panel
@@ -64,7 +71,11 @@ export const Coverage = ({ name }: { readonly name: string }) => {
           columns={keyColumns}
           rows={data?.own_keys ?? []}
           rowId={({ id }) => id}
-          empty={<Empty>No key names this guardrail in its own policy.</Empty>}
+          empty={
+            <Empty action={<LinkButton path="/keys">All keys</LinkButton>}>
+              No key names this guardrail in its own policy.
+            </Empty>
+          }
         />
       </Panel>
     </Stack>

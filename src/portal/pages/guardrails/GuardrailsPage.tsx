@@ -9,7 +9,7 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { DataTable } from "../../shared/table/DataTable.tsx"
-import { CopyAs } from "../../shared/words/CopyAs.tsx"
+import { CopyAs, curlOf } from "../../shared/words/CopyAs.tsx"
 import { columnsOf, rowsOf } from "./columns.tsx"
 import { GuardrailForm } from "./GuardrailForm.tsx"
 
@@ -48,7 +48,26 @@ const GuardrailsPage = () => {
           rows={rows}
           rowId={({ name }) => name}
           onOpen={({ name }) => void navigate({ to: "/guardrails/$name", params: { name } })}
-          empty={<Empty>The catalogue is empty.</Empty>}
+          empty={
+            <Empty
+              action={mayChange && <Button onClick={() => change({ do: "create" })}>Add a guardrail</Button>}
+              command={
+                mayChange &&
+                curlOf({
+                  method: "POST",
+                  address: path,
+                  body: {
+                    name: "house-rules",
+                    endpoint_url: "https://guard.example.com/check",
+                    failure_policy: "fail_closed",
+                    modes: ["pre_call"]
+                  }
+                })
+              }
+            >
+              There is no guardrail.
+            </Empty>
+          }
         />
       </Panel>
       {text("do") === "create" && mayChange && (

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router"
 import { useMemo, useState } from "react"
 import { useApi } from "../../api/queries.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -51,7 +52,11 @@ const MyModelsPage = () => {
           columns={columns}
           rows={rows}
           rowId={({ model }) => model}
-          empty={<Empty>No model has a price here, and you have used none yet.</Empty>}
+          empty={
+            <Empty action={<LinkButton path="/my/use">See how to send a request</LinkButton>}>
+              No model has a price here, and you have used none yet.
+            </Empty>
+          }
         />
       </Panel>
     </>

@@ -7,9 +7,10 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
-import { stateOf, type Token } from "./operator.ts"
+import { stateOf, type Token, tokensPath } from "./operator.ts"
 import { RevokeToken } from "./RevokeToken.tsx"
 import { RotateToken } from "./RotateToken.tsx"
 
@@ -31,6 +32,8 @@ export const TokenList = ({ kind, list }: Props) => {
   const shown = withRows(list, (tokens) =>
     tokens.filter((token) => token.kind === kind && (isAll === "all" || token.active))
   )
+  /** The choice of the active ones leaves out all that there are. */
+  const hasEnded = list.rows.some((token) => token.kind === kind) && shown.rows.length === 0
   const close = () => setChosen(undefined)
   return (
     <Panel query={list.query} height={320} flush>
@@ -56,12 +59,33 @@ export const TokenList = ({ kind, list }: Props) => {
         }
         empty={
           kind === "token" ? (
-            <Empty action={<Button onClick={() => change({ do: "create" })}>Create a token</Button>}>
+            <Empty
+              action={<Button onClick={() => change({ do: "create" })}>Create a token</Button>}
+              command={curlOf({
+                method: "POST",
+                address: tokensPath,
+                body: { name: "dashboards", scopes: ["usage:read"] }
+              })}
+            >
               No token is active.
             </Empty>
           ) : (
-            <Empty>
-              Nobody has signed in at an identity provider. Its settings are those of <code>IDENTITY_*</code>.
+            <Empty
+              action={
+                hasEnded && (
+                  <Button variant="default" onClick={() => setAll("all")}>
+                    Show ended ones too
+                  </Button>
+                )
+              }
+            >
+              {hasEnded ? (
+                "Nobody is signed in by an identity provider now."
+              ) : (
+                <>
+                  Nobody has signed in at an identity provider. Its settings are those of <code>IDENTITY_*</code>.
+                </>
+              )}
             </Empty>
           )
         }

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApiList } from "../../api/queries.ts"
@@ -8,6 +9,7 @@ import { fieldText, type PolicyField, restrictingOf } from "../../shared/policy/
 import { usePolicyFields } from "../../shared/policy/usePolicyFields.ts"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
+import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
@@ -31,6 +33,7 @@ export const LayerMatrix = () => {
   const list = useApiList(layersPath, layersRequest(kind))
   useLiveRefresh(liveTopics, [layersPath])
   const fields = described.data?.fields ?? empty
+  const filters = [{ name: "kind", label: "Kind", choices: [...(described.data?.layer_kinds ?? [])] }]
   return (
     <>
       <Panel query={list.query} height={360} flush>
@@ -43,19 +46,25 @@ export const LayerMatrix = () => {
           onOpen={({ id }) => change({ open: id })}
           openId={text("open")}
           list={list}
-          toolbar={
-            <FilterBar filters={[{ name: "kind", label: "Kind", choices: [...(described.data?.layer_kinds ?? [])] }]} />
-          }
+          toolbar={<FilterBar filters={filters} />}
           empty={
-            <Empty
-              command={curlOf({
-                method: "POST",
-                address: layersPath,
-                body: { kind: "team", scope_id: "blue", policy: { rpm_limit: 60 }, shared: { monthly_budget_usd: 50 } }
-              })}
-            >
-              There is no layer, so only the policies of the keys themselves restrict anything.
-            </Empty>
+            <EmptyList filters={filters} unmatched="No layer is of this kind.">
+              <Empty
+                action={<Button onClick={() => change({ do: "create" })}>Create a layer</Button>}
+                command={curlOf({
+                  method: "POST",
+                  address: layersPath,
+                  body: {
+                    kind: "team",
+                    scope_id: "blue",
+                    policy: { rpm_limit: 60 },
+                    shared: { monthly_budget_usd: 50 }
+                  }
+                })}
+              >
+                There is no layer, so only the policies of the keys themselves restrict anything.
+              </Empty>
+            </EmptyList>
           }
         />
       </Panel>

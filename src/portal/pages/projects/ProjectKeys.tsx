@@ -10,6 +10,7 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { Money } from "../../shared/words/Amounts.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import type { Project } from "./project.ts"
@@ -118,7 +119,21 @@ export const ProjectKeys = ({ of: project }: { readonly of: Project }) => {
         rowId={({ id }) => id}
         onOpen={({ id }) => void navigate({ to: "/keys/$id", params: { id } })}
         list={list}
-        empty={<Empty action={create}>The project has no key.</Empty>}
+        empty={
+          <Empty
+            action={create}
+            command={
+              mayCreate &&
+              curlOf({
+                method: "POST",
+                address: path,
+                body: { name: "ada, laptop", owner_type: "individual", project_id: project.id }
+              })
+            }
+          >
+            The project has no key.
+          </Empty>
+        }
       />
     </Panel>
   )

@@ -1,7 +1,9 @@
 import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
 import { Meter } from "../../shared/charts/Meter.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -19,6 +21,7 @@ const mostShown = 20
 export const ProjectLimits = ({ of: project }: { readonly of: Project }) => {
   const state = useApi(path, { query: { scope: "project", id: project.id, limit: 500 } }, { refreshMs })
   useLiveRefresh(liveTopics, [path])
+  const maySet = useAllowed("policies:update")
   const limits = state.data?.limits ?? []
   const shared = limits.filter(({ scope }) => scope !== "key")
   const all = [...shared, ...limits.filter(({ scope, unit }) => scope === "key" && unit === "usd")]
@@ -30,7 +33,21 @@ export const ProjectLimits = ({ of: project }: { readonly of: Project }) => {
       query={state}
       height={220}
       actions={<PathLink path={`/limits?scope=project&id=${project.id}`}>All limits of its keys</PathLink>}
-      {...(shown.length === 0 && { empty: <Empty>Neither the project nor one of its keys has a budget.</Empty> })}
+      {...(shown.length === 0 && {
+        empty: (
+          <Empty
+            action={
+              maySet && (
+                <LinkButton path="/policies" search={{ do: "edit", kind: "project", scope: project.id }}>
+                  Set a budget
+                </LinkButton>
+              )
+            }
+          >
+            Neither the project nor one of its keys has a budget.
+          </Empty>
+        )
+      })}
     >
       <ul className={styles.list}>
         {shown.map(({ limit, meter, reserved, resets_at, scope, scope_id, scope_name, unit, used }) => (

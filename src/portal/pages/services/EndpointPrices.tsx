@@ -6,6 +6,7 @@ import { useAllowed } from "../../api/session.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -33,7 +34,19 @@ export const EndpointPrices = ({ service }: { readonly service: Service }) => {
         columns={columnsOf(service, mayChange ? setEdited : undefined)}
         rows={rows}
         rowId={idOf}
-        empty={<Empty>No endpoint is known. Take over the service’s OpenAPI document first.</Empty>}
+        empty={
+          <Empty
+            action={
+              mayChange && (
+                <LinkButton path={`/services/${encodeURIComponent(service.name)}`} search={{ tab: "openapi" }}>
+                  Take over the document
+                </LinkButton>
+              )
+            }
+          >
+            No endpoint is known. Take over the service’s OpenAPI document first.
+          </Empty>
+        }
       />
       {edited !== undefined && (
         <PriceForm key={idOf(edited)} service={service} row={edited} onClose={() => setEdited(undefined)} />

@@ -7,6 +7,7 @@ import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -29,7 +30,17 @@ export const StudioServices = ({ isConnected }: { readonly isConnected: boolean 
   if (!isConnected) {
     return (
       <Panel title="Services of the studio">
-        <Empty>Connect a studio first. You can also import a list of services as JSON, without a studio.</Empty>
+        <Empty
+          action={
+            mayChange && (
+              <LinkButton path="/studio" search={{ tab: "registry" }}>
+                Import a list
+              </LinkButton>
+            )
+          }
+        >
+          Connect a studio first. You can also import a list of services as JSON, without a studio.
+        </Empty>
       </Panel>
     )
   }

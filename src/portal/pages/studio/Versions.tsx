@@ -7,6 +7,7 @@ import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -68,7 +69,19 @@ export const Versions = () => {
             </Button>
           )
         }
-        empty={<Empty>No list was activated yet. Imports of single services make no version.</Empty>}
+        empty={
+          <Empty
+            action={
+              mayChange && (
+                <LinkButton path="/studio" search={{ tab: "registry" }}>
+                  Import a list
+                </LinkButton>
+              )
+            }
+          >
+            No list was activated yet. Imports of single services make no version.
+          </Empty>
+        }
       />
       {rows.length === atOnce && (
         <Button m="sm" variant="default" onClick={() => setBefore(rows.at(-1)?.version)}>

@@ -8,11 +8,13 @@ import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { Count } from "../../shared/words/Amounts.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { durationText, percentText } from "../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
@@ -30,6 +32,7 @@ const meanings: Readonly<Record<HealthState["status"], Meaning>> = {
 }
 
 export const observedPath = "/admin-ui/admin/provider-health"
+const checkPath = "/admin-ui/admin/provider-health/check"
 
 export const observedRequest = ({ from, to }: Pick<Range, "from" | "to">) => ({
   query: { from: from.toISOString(), to: to.toISOString() }
@@ -46,7 +49,7 @@ export const Health = () => {
   const isAsked = text("do") === "check"
   const check = useEffectEvent(() => {
     change({ do: undefined })
-    if (mayChange) void submit(() => call("POST", "/admin-ui/admin/provider-health/check", {}), { refresh: true })
+    if (mayChange) void submit(() => call("POST", checkPath, {}), { refresh: true })
   })
   useEffect(() => {
     if (isAsked) check()
@@ -80,7 +83,11 @@ export const Health = () => {
           rows={states.data ?? []}
           rowId={({ name, provider }) => `${provider} ${name}`}
           onOpen={({ name }) => change({ name })}
-          empty={<Empty>Nothing was checked yet. The simulator is not checked.</Empty>}
+          empty={
+            <Empty command={mayChange && curlOf({ method: "POST", address: checkPath })}>
+              Nothing was checked yet. The simulator is not checked.
+            </Empty>
+          }
         />
       </Panel>
       <Panel title="What requests saw" note="In the range of the top bar." query={observed} height={140} flush>
@@ -90,7 +97,7 @@ export const Health = () => {
           columns={observedColumns}
           rows={observed.data ?? []}
           rowId={({ name }) => name}
-          empty={<Empty>No request in this range.</Empty>}
+          empty={<Empty action={<LongerRange />}>No request in this range.</Empty>}
         />
       </Panel>
       <HealthHistory name={text("name")} />

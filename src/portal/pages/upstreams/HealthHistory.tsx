@@ -44,11 +44,19 @@ export const HealthHistory = ({ name }: { readonly name: string | undefined }) =
         rowId={({ id }) => id}
         list={list}
         empty={
-          <Empty>
-            {name === undefined
-              ? "No check and no state is recorded yet."
-              : "No check and no state is recorded for this name alone. “Of all” above has the checks of all."}
-          </Empty>
+          name === undefined ? (
+            <Empty>No check and no state is recorded yet.</Empty>
+          ) : (
+            <Empty
+              action={
+                <Button variant="default" onClick={() => change({ name: undefined })}>
+                  Look at the checks of all
+                </Button>
+              }
+            >
+              No check and no state is recorded for this name alone.
+            </Empty>
+          )
         }
       />
     </Panel>

@@ -10,17 +10,19 @@ import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { MappingForm } from "./MappingForm.tsx"
 
 type Mapping = ResponseOf<"GET", "/admin-ui/admin/providers/upstream-credentials">[number]
+const listPath = "/admin-ui/admin/providers/upstream-credentials"
 const path = "/admin-ui/admin/providers/upstream-credentials/:id"
 
 /** Keys and projects whose requests carry a credential of their own. */
 export const Mappings = () => {
   const mayChange = useAllowed("providers:update")
-  const mappings = useApi("/admin-ui/admin/providers/upstream-credentials", {})
+  const mappings = useApi(listPath, {})
   const [isOpen, setOpen] = useState(false)
   const { ask, dialog } = useConfirm()
   const toggle = ({ enabled, id, target_label }: Mapping) => {
@@ -74,7 +76,20 @@ export const Mappings = () => {
         columns={columnsOf(mayChange ? { onToggle: toggle, onRemove: remove } : undefined)}
         rows={mappings.data ?? []}
         rowId={({ id }) => id}
-        empty={<Empty>No key and no project has a credential of its own. All use that of the provider.</Empty>}
+        empty={
+          <Empty
+            command={
+              mayChange &&
+              curlOf({
+                method: "POST",
+                address: listPath,
+                body: { scope: "project", target_id: "PROJECT_ID", credential: "sk-example" }
+              })
+            }
+          >
+            No key and no project has a credential of its own. All use that of the provider.
+          </Empty>
+        }
       />
       {isOpen && <MappingForm stored={mappings.data ?? []} onClose={() => setOpen(false)} />}
       {dialog}

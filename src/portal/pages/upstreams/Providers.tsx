@@ -10,18 +10,20 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { ProviderForm } from "./ProviderForm.tsx"
 
 export type Provider = ResponseOf<"GET", "/admin-ui/admin/providers">[number]
+const listPath = "/admin-ui/admin/providers"
 const path = "/admin-ui/admin/providers/:id"
 
 /** The rows that replace the upstreams of the environment. */
 export const Providers = () => {
   const { change } = useTextSearch()
   const mayChange = useAllowed("providers:update")
-  const providers = useApi("/admin-ui/admin/providers", {})
+  const providers = useApi(listPath, {})
   const [edited, setEdited] = useState<Provider>()
   const { ask, dialog } = useConfirm()
 
@@ -63,7 +65,23 @@ export const Providers = () => {
         rows={providers.data ?? []}
         rowId={({ id }) => id}
         empty={
-          <Empty action={mayChange && <Button onClick={() => change({ do: "create" })}>Add a provider</Button>}>
+          <Empty
+            action={mayChange && <Button onClick={() => change({ do: "create" })}>Add a provider</Button>}
+            command={
+              mayChange &&
+              curlOf({
+                method: "POST",
+                address: listPath,
+                body: {
+                  provider: "upstream",
+                  name: "openai",
+                  family: "openai",
+                  base_url: "https://api.openai.com/v1",
+                  credential: "sk-example"
+                }
+              })
+            }
+          >
             No provider is stored. Requests go to the upstream of the environment, or to the simulator.
           </Empty>
         }

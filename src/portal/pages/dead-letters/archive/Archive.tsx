@@ -7,6 +7,7 @@ import type { DeadLetterSummary, LetterPage } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
 import { tellFailure, useTell } from "../../../shared/change/useTell.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
@@ -91,7 +92,17 @@ export const Archive = () => {
             <ArchiveBulk letters={list.rows.filter(({ dlq_id }) => selected.has(dlq_id))} onSelect={setSelected} />
           )
         })}
-        empty={<Empty>Nothing is archived.</Empty>}
+        empty={
+          <Empty
+            action={
+              <LinkButton path="/dead-letters" search={{ tab: "letters", state: "dead_lettered" }}>
+                Open letters
+              </LinkButton>
+            }
+          >
+            Nothing is archived.
+          </Empty>
+        }
       />
     </Panel>
   )

@@ -1,11 +1,15 @@
 import { Link, useNavigate } from "@tanstack/react-router"
 import { useTasksList } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
 import type { ReplayJob, ReplayPage } from "../../../api/TaskTypes.ts"
+import { tasksPath } from "../../../api/tasks.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
 import { Count } from "../../../shared/words/Amounts.tsx"
+import { curlOf } from "../../../shared/words/CopyAs.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { meaningOfJob, provedOf, selectionText } from "./jobWords.ts"
@@ -85,6 +89,7 @@ const columns: ReadonlyArray<Column<ReplayJob>> = [
 export const Replays = () => {
   const list = useTasksList<ReplayPage, ReplayJob>("/dlq/replays", { limit: 50 }, rowsOf, { refreshMs })
   const navigate = useNavigate()
+  const mayOperate = useAllowed("tasks:operate")
   return (
     <Panel query={list.query} height={240} flush>
       <DataTable
@@ -98,7 +103,17 @@ export const Replays = () => {
         }
         list={list}
         empty={
-          <Empty>
+          <Empty
+            action={<LinkButton path="/dead-letters">Groups</LinkButton>}
+            command={
+              mayOperate &&
+              curlOf({
+                method: "POST",
+                address: `${tasksPath}/dlq/replays`,
+                body: { filter: { queue_name: "mails.dlq" }, plan: { steps: [1, 10, 100] } }
+              })
+            }
+          >
             No group was replayed in steps yet: open a group and replay it. A single replay is not listed here, but on
             the page of its letter and of its task.
           </Empty>

@@ -1,13 +1,15 @@
 import { Link, useNavigate } from "@tanstack/react-router"
 import { addressOf } from "../../../api/control.ts"
 import { useApiList } from "../../../api/queries.ts"
+import { useAllowed } from "../../../api/session.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
 import { Count } from "../../../shared/words/Amounts.tsx"
-import { CopyAs } from "../../../shared/words/CopyAs.tsx"
+import { CopyAs, curlOf } from "../../../shared/words/CopyAs.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { type BulkChange, changesPath, meaningOf, sentenceOf } from "./bulkChange.tsx"
@@ -83,6 +85,7 @@ const columns: ReadonlyArray<Column<BulkChange>> = [
 const BulkChangesPage = () => {
   const list = useApiList(changesPath, {}, { refreshMs })
   const navigate = useNavigate()
+  const mayTag = useAllowed("policies:update")
   return (
     <>
       <PageHeader
@@ -99,7 +102,21 @@ const BulkChangesPage = () => {
           rowId={({ id }) => id}
           onOpen={({ id }) => void navigate({ to: "/keys/changes/$id", params: { id } })}
           list={list}
-          empty={<Empty>Nobody has changed many keys at once yet. Select some in the list of keys.</Empty>}
+          empty={
+            <Empty
+              action={<LinkButton path="/keys">Keys</LinkButton>}
+              command={
+                mayTag &&
+                curlOf({
+                  method: "POST",
+                  address: changesPath,
+                  body: { action: "tag", filter: { q: "laptop" }, add_tags: ["to replace"] }
+                })
+              }
+            >
+              Nobody has changed many keys at once yet. Select some in the list of keys.
+            </Empty>
+          }
         />
       </Panel>
     </>

@@ -3,6 +3,7 @@ import { useTextSearch } from "../../../address/search.ts"
 import { useNow } from "../../../address/useNow.ts"
 import { useApi } from "../../../api/queries.ts"
 import { TimeChart } from "../../../shared/charts/TimeChart.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Segments } from "../../../shared/page/Segments.tsx"
@@ -50,7 +51,13 @@ export const OwnUsage = () => {
           onChange={(value) => change({ measure: value === "money" ? undefined : value })}
         />
       }
-      {...(summary?.request_count === 0 && { empty: <Empty>You have not used anything in these days.</Empty> })}
+      {...(summary?.request_count === 0 && {
+        empty: (
+          <Empty action={<LinkButton path="/my/use">See how to send a request</LinkButton>}>
+            You have not used anything in these days.
+          </Empty>
+        )
+      })}
     >
       <TimeChart
         label={measure === "money" ? "Money by day and model" : "Tokens by day and model"}
