@@ -6,7 +6,7 @@ import { inject } from "vitest"
 import * as RunningGateway from "../RunningGateway.ts"
 import { portOf } from "../upstream/SimulatorServer.ts"
 
-const executable = inject("chromium")
+const executable = inject("headlessChromium")
 
 /** Whatever a hostile upstream would like to be obeyed, on every answer. */
 const hostileHeaders = {

@@ -89,7 +89,7 @@ describe("buildExecutionView", () => {
   })
 })
 
-const executable = inject("chromium")
+const executable = inject("headlessChromium")
 
 describe.skipIf(executable === null)("executionGraphMermaid, in a browser by the real Mermaid", () => {
   let browser: Browser

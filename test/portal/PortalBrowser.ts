@@ -11,7 +11,7 @@ import { PageProblems } from "./PageProblems.ts"
 import { signIn } from "./SignIn.ts"
 import * as SplitPrograms from "./SplitPrograms.ts"
 
-const executable = inject("chromium")
+const executable = inject("headlessChromium")
 
 /** Building the portal, and starting the programs and the browser on a machine that is busy; filling large stores. */
 const startsWithinMs = 900_000

@@ -6,7 +6,7 @@ import { inject } from "vitest"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { at, call, layer, operatorToken, suite } from "../Listener.ts"
 
-const executable = inject("chromium")
+const executable = inject("headlessChromium")
 
 suite("Answers of the control listener", (it) => {
   it.effect("are in no frame, and of no other type than they say, whether there is something or not", () =>

@@ -9,6 +9,7 @@ import { ControlHosts } from "../../../src/control/http/KnownHosts.ts"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { layer, operatorToken } from "../Listener.ts"
 
+// Only the browser with a window has a language, which it tells servers.
 const executable = inject("chromium")
 
 const routes = ControlApp.layer.pipe(Layer.provide(Layer.succeed(ControlHosts, ["gateway.example"])))
