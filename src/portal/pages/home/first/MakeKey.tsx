@@ -62,7 +62,7 @@ export const MakeKey = ({ onMade }: { readonly onMade: (key: MadeKey) => void })
         </Button>
         {maySeeKeys && (
           <LinkButton variant="subtle" path="/keys/new">
-            With an owner, limits and guardrails
+            With an owner and limits
           </LinkButton>
         )}
       </div>
