@@ -247,6 +247,7 @@ const paths = {
   keys: "by-key",
   teams: "by-team",
   services: "by-service",
+  endpoints: "by-endpoint",
   providers: "by-provider",
   models: "by-model",
   tasks: "by-task"

@@ -35,6 +35,7 @@ export const layer = HttpApiBuilder.group(
       byModel: ({ query }) => usage.breakdown("models", query),
       byProvider: ({ query }) => usage.breakdown("providers", query),
       byService: ({ query }) => usage.breakdown("services", query),
+      byEndpoint: ({ query }) => usage.breakdown("endpoints", query),
       byTask: ({ query }) => usage.breakdown("tasks", query),
       byTaskType: ({ query }) => usage.breakdownByTaskType(query),
       byClient: ({ query }) => usage.breakdown("clients", query),

@@ -364,6 +364,12 @@ export const UsageApi = HttpApiGroup.make("usage")
       OpenApi.Summary,
       "Break usage down by service"
     ),
+    HttpApiEndpoint.get("byEndpoint", "/usage/by-endpoint", breakdown)
+      .annotate(OpenApi.Summary, "Break usage down by the endpoint of services")
+      .annotate(
+        OpenApi.Description,
+        "`name` is the method and the endpoint, such as `GET /items/{id}`, which are the filters `method` and `endpoint`. `none`: the request was for no service."
+      ),
     HttpApiEndpoint.get("byTask", "/usage/by-task", breakdown).annotate(OpenApi.Summary, "Break usage down by task"),
     HttpApiEndpoint.get("byTaskType", "/usage/by-task-type", breakdown)
       .annotate(OpenApi.Summary, "Break usage down by the type of the task")
