@@ -181,9 +181,31 @@ describePortal("The first minute", (portal) => {
     await page.goto(`${page.url().replace("split=code", "split=key")}&open=gpt-5`)
     await page.getByRole("dialog", { name: /gpt-5/ }).getByRole("heading", { name: "By key" }).waitFor()
     await page.goto(page.url().replace(/\?.*/, "?group=task_type&open=scan"))
-    await page.getByRole("table", { name: "Usage by type of the task" }).getByText("none").waitFor()
+    await page.getByRole("table", { name: "Usage by type of the task" }).getByText("requests without a task").waitFor()
     await page.getByRole("dialog", { name: /scan/ }).getByRole("link", { name: "Its tasks" }).click()
     await page.waitForURL(/\/tasks\?q=type/)
+  })
+
+  it("leads from an endpoint of a service to its requests", async () => {
+    const [model] = Object(await portal.gateway.operate("GET", "/usage/by-model"))
+    const { answer, axe, page } = await portal.open("/")
+    const name = "GET /items/{id}"
+    await answer(/usage\/by-endpoint/, {
+      body: [
+        { ...model, name, display_name: name },
+        { ...model, name: "none" }
+      ]
+    })
+    await page.goto(`${portal.gateway.control}/admin-ui/usage?group=endpoint&measure=requests`)
+    const table = page.getByRole("table", { name: "Usage by endpoint" })
+    await table.getByText("requests without an endpoint").waitFor()
+    await table.getByText(name).click()
+    const drawer = page.getByRole("dialog", { name })
+    await drawer.getByText("Refused by budgets").waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    await drawer.getByRole("link", { name: "Its requests" }).click()
+    await page.waitForURL(({ searchParams }) => searchParams.get("endpoint") === "/items/{id}")
+    assert.strictEqual(new URL(page.url()).searchParams.get("method"), "GET")
   })
 
   it("does not draw a compared range that cannot be read as one without requests", async () => {

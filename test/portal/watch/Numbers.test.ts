@@ -17,7 +17,9 @@ import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDow
 import { raiseProblems } from "../../../src/portal/pages/limits/raise/raiseProblems.ts"
 import { type ModelPrice, sortedPrices } from "../../../src/portal/pages/models/prices.ts"
 import { barsOf } from "../../../src/portal/pages/system/histogram.ts"
+import { filtersOf, groupOf } from "../../../src/portal/pages/usage/breakdown/groups.ts"
 import { combined, measureOf } from "../../../src/portal/pages/usage/breakdown/measures.ts"
+import { drawParts, largestParts } from "../../../src/portal/pages/usage/breakdown/parts.ts"
 import { peakSentence } from "../../../src/portal/shared/charts/peak.ts"
 import { filled } from "../../../src/portal/shared/usage/buckets.ts"
 import { raiseEndsText, usedUpText } from "../../../src/portal/shared/words/format.ts"
@@ -266,6 +268,45 @@ describe("the alarms of the board", () => {
       alarmsOf({ ...seen, error: new ApiError(status, "some_code", "Something broke.") }).map(({ word }) => word)
     assert.deepStrictEqual([503, 500, 0].map(words), [["Redis"], ["not known"], ["not known"]])
     assert.deepStrictEqual(alarmsOf({ ...seen, error: null }), [])
+  })
+})
+
+describe("a group of usage", () => {
+  it("is filtered by its label, an endpoint by its method and path, and what has no label by nothing", () => {
+    const filters = [
+      ["model", "gpt-5"],
+      ["model", "other"],
+      ["client", "other"],
+      ["client", "unknown"],
+      ["project", "individual"],
+      ["endpoint", "GET /items/{id}"],
+      ["endpoint", "none"],
+      ["task_type", "scan"]
+    ] as const
+    assert.deepStrictEqual(
+      filters.map(([group, name]) => filtersOf(groupOf(group), name)),
+      [
+        { model: "gpt-5" },
+        undefined,
+        { client: "other" },
+        ...[undefined, undefined],
+        { method: "GET", endpoint: "/items/{id}" },
+        ...[undefined, undefined]
+      ]
+    )
+  })
+
+  it("without a label has the words of its kind in the chart", () => {
+    const buckets = ["none", "blue"].map((name) => ({ ...bucket(0, 1), name, display_name: name }))
+    const range = { text: "", isRelative: false, from: new Date(day), to: new Date(day + hourMs) }
+    const labels = (split: "team" | "model") => {
+      const parts = largestParts(buckets, measureOf("cost"), split)
+      return drawParts(buckets, parts, { range, interval: "hour", measure: measureOf("cost") }).series.map(
+        ({ label }) => label
+      )
+    }
+    assert.deepStrictEqual(labels("team"), ["keys without a team", "blue"])
+    assert.deepStrictEqual(labels("model"), ["none", "blue"])
   })
 })
 

@@ -4,6 +4,7 @@ import type { Series } from "../../shared/charts/series.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { bucketMsOf, filled } from "../../shared/usage/buckets.ts"
+import { unlabelledOf } from "../../shared/usage/unlabelled.ts"
 import { moneyText } from "../../shared/words/format.ts"
 import type { useSpend } from "./useNumbers.ts"
 
@@ -34,7 +35,7 @@ export const SpendChart = ({ spend: { from, query, until } }: { readonly spend: 
       return values
     })
     const series: ReadonlyArray<Series> = [
-      ...top.map(([key, { label }]) => ({ key, label: label === "individual" ? "keys without a project" : label })),
+      ...top.map(([key, { label }]) => ({ key, label: unlabelledOf("project", key)?.label ?? label })),
       ...(sums.size > top.length ? [{ key: othersKey, label: "all others", color: "var(--idle)" }] : [])
     ]
     return { points, series }

@@ -4,6 +4,7 @@ import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { LongerRange } from "../../../shared/links/LongerRange.tsx"
 import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { unlabelledOf } from "../../../shared/usage/unlabelled.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import styles from "./KeyPage.module.css"
 
@@ -43,7 +44,7 @@ export const UsedTable = ({ by, filter, title }: Props) => {
           {rows.map(({ display_name, name, summary }) => (
             <Table.Tr key={name}>
               <Table.Td className={styles.wrap}>
-                <ForeignText>{display_name}</ForeignText>
+                <ForeignText>{unlabelledOf(by, name)?.label ?? display_name}</ForeignText>
               </Table.Td>
               <Table.Td ta="right">
                 <Count of={summary.request_count} short />

@@ -3,12 +3,13 @@ import { useTextSearch } from "../../../address/search.ts"
 import { useApi } from "../../../api/queries.ts"
 import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { unlabelledOf } from "../../../shared/usage/unlabelled.ts"
 import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
 import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { Facts } from "../../../shared/words/Facts.tsx"
 import { countText, durationText, percentText } from "../../../shared/words/format.ts"
 import styles from "./Breakdown.module.css"
-import { groupOf, unlabelledOf } from "./groups.ts"
+import { filtersOf, groupOf } from "./groups.ts"
 import type { Summary } from "./measures.ts"
 import { splitOf } from "./parts.ts"
 
@@ -18,11 +19,11 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
   const { range } = useRange()
   const filters = useUsageFilter()
   const group = groupOf(text("group"))
-  const unlabelled = unlabelledOf(group, name)
-  const { filter } = group
-  const canFilter = unlabelled === undefined && filter !== undefined
+  const unlabelled = unlabelledOf(group.name, name)
+  const own = filtersOf(group, name)
+  const canFilter = own !== undefined
   const times = { from: range.from.toISOString(), to: range.to.toISOString() }
-  const query = { ...filters, ...times, ...(filter !== undefined && { [filter]: name }) }
+  const query = { ...filters, ...times, ...own }
   const sum = useApi("/admin-ui/admin/usage/summary", { query }, { enabled: canFilter })
   const split = splitOf(text("split"))?.group
   const part = split === undefined || split.name === group.name ? groupOf("model") : split
@@ -38,7 +39,7 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
         </p>
       </div>
     )
-  if (filter === undefined)
+  if (own === undefined)
     return (
       <div className={styles.stack}>
         <p>Requests have the ids of their tasks and not the types, so that they cannot be filtered by it.</p>
@@ -52,13 +53,13 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
   return (
     <div className={styles.stack}>
       <p className={styles.controls}>
-        <LinkButton path="/requests" search={{ [filter]: name }}>
+        <LinkButton path="/requests" search={own}>
           Its requests
         </LinkButton>
         {group.page !== undefined && (
           <LinkButton path={`${group.page}/${encodeURIComponent(name)}`}>Its page</LinkButton>
         )}
-        <LinkButton path="/usage" search={{ [filter]: name, group: "model" }}>
+        <LinkButton path="/usage" search={{ ...own, group: "model" }}>
           Look at it alone
         </LinkButton>
       </p>
@@ -68,7 +69,7 @@ export const GroupDetail = ({ name }: { readonly name: string }) => {
       <Panel title={`By ${part.label.toLowerCase()}`} query={parts} height={90}>
         <Facts
           facts={(parts.data ?? []).map(({ display_name, name, summary }) => [
-            unlabelledOf(part, name)?.label ?? display_name,
+            unlabelledOf(part.name, name)?.label ?? display_name,
             <span key={name}>
               <Money usd={summary.estimated_cost_usd} /> · <Count of={summary.request_count} /> requests ·{" "}
               <Count of={summary.total_tokens} short /> tokens

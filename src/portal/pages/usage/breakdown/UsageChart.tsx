@@ -78,7 +78,7 @@ const useSplit = ({ group, interval, list, measure, parts, range, series, split 
     const of = { range, interval, measure }
     if (split !== undefined) {
       const buckets = parts.data ?? []
-      return drawParts(buckets, largestParts(buckets, measure), of)
+      return drawParts(buckets, largestParts(buckets, measure, split.name), of)
     }
     if (group.split !== undefined) return drawParts(series.data ?? [], list.slice(0, mostParts), of)
     return {

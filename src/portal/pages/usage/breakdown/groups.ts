@@ -1,5 +1,6 @@
 import type { PathOf, QueryOf } from "../../../api/Endpoints.ts"
 import type { FilterName } from "../../../shared/usage/fields.ts"
+import { unlabelledOf } from "../../../shared/usage/unlabelled.ts"
 
 export type SplitName = Extract<QueryOf<"GET", "/admin-ui/admin/usage/timeseries">["split"], string>
 type BreakdownPath = Extract<PathOf<"GET">, `/admin-ui/admin/usage/by-${string}`>
@@ -10,7 +11,7 @@ export interface Group {
   readonly path: BreakdownPath
   /** The server splits its series by this. Groups without one have no series of their own. */
   readonly split?: SplitName
-  /** Requests can be filtered by it. */
+  /** Requests can be filtered by it alone. */
   readonly filter?: FilterName
   /** The page of one of them. */
   readonly page?: string
@@ -43,6 +44,7 @@ export const groups = [
     filter: "service",
     page: "/services"
   },
+  { name: "endpoint", label: "Endpoint", path: "/admin-ui/admin/usage/by-endpoint", split: "endpoint" },
   {
     name: "client",
     label: "Client program",
@@ -65,55 +67,11 @@ export const groups = [
 
 export const groupOf = (name: string | undefined): Group => groups.find((group) => group.name === name) ?? groups[0]
 
-/** Names of the requests that have no such label. They cannot be filtered by. */
-export const isUnlabelled = (name: string): boolean => ["individual", "none", "unknown", "other"].includes(name)
-
-/** The groups of models that name no model, and why requests are in them instead of in the groups of their models. */
-const withoutModel: Readonly<Record<string, Unlabelled>> = {
-  unknown: {
-    label: "no model (unknown)",
-    reason: "These requests named no model, such as lists of models, or were refused before their model was read.",
-    search: {}
-  },
-  other: {
-    label: "names that no upstream knows (other)",
-    reason:
-      "These requests named models that no upstream had answered by then: most were refused, or the name was wrong. Clients may send any name, so that the sums do not tell them apart. The list of requests does.",
-    search: { status: "failure" }
-  }
-}
-
-/** A task may be older than the index of tasks keeps them, and an index in Redis is not asked. */
-const withoutType: Readonly<Record<string, Unlabelled>> = {
-  unknown: {
-    label: "unknown",
-    reason: "These are the requests of tasks that the index of tasks in PostgreSQL does not have, or not with a type.",
-    search: {}
-  }
-}
-
-/** Groups that have reasons of their own for what has no label. */
-const explained: Readonly<Record<string, Readonly<Record<string, Unlabelled>>>> = {
-  model: withoutModel,
-  task_type: withoutType
-}
-
-export interface Unlabelled {
-  readonly label: string
-  readonly reason: string
-  /** The search that lists the same requests one by one. */
-  readonly search: Readonly<Record<string, string>>
-}
-
-/** Explains a group without a label. Returns `undefined` if the group has one. */
-export const unlabelledOf = (group: Pick<Group, "name">, name: string): Unlabelled | undefined => {
-  if (!isUnlabelled(name)) return undefined
-  return (
-    explained[group.name]?.[name] ?? {
-      label: name,
-      reason:
-        "These are the requests without a label of this kind. They cannot be told apart from the others by a filter.",
-      search: {}
-    }
-  )
+/** Returns the filters that leave the requests of one group, or `undefined` if no filter does. */
+export const filtersOf = ({ filter, name }: Group, of: string): Readonly<Record<string, string>> | undefined => {
+  if (unlabelledOf(name, of) !== undefined) return undefined
+  if (filter !== undefined) return { [filter]: of }
+  // the API names an endpoint by its method and its path, which are two filters
+  const [, method, endpoint] = name === "endpoint" ? (/^(\S+) (.+)$/.exec(of) ?? []) : []
+  return method === undefined || endpoint === undefined ? undefined : { method, endpoint }
 }

@@ -1,6 +1,7 @@
 import type { Range } from "../../../address/range.ts"
 import type { Series, TimePoint } from "../../../shared/charts/series.ts"
 import { type Bucket, filled, type Interval } from "../../../shared/usage/buckets.ts"
+import { unlabelledOf } from "../../../shared/usage/unlabelled.ts"
 import { type Group, groups, type SplitName } from "./groups.ts"
 import { type Measure, valueOf } from "./measures.ts"
 
@@ -19,7 +20,6 @@ const ofGroups = groups.flatMap(
 
 export const splits: ReadonlyArray<Split> = [
   ...ofGroups,
-  { name: "endpoint", label: "Endpoint of a service" },
   { name: "status", label: "Success or failure" },
   { name: "code", label: "Status code" }
 ]
@@ -36,10 +36,14 @@ export const mostParts = 7
 const othersKey = "\u0000others"
 
 /** The parts that have most of a measure. Averages do not add up, so that those with the most requests are taken. */
-export const largestParts = (buckets: ReadonlyArray<Bucket>, { adds, of }: Measure): ReadonlyArray<Part> => {
+export const largestParts = (
+  buckets: ReadonlyArray<Bucket>,
+  { adds, of }: Measure,
+  split: SplitName
+): ReadonlyArray<Part> => {
   const sums = new Map<string, Part & { sum: number }>()
   for (const { display_name, name = "", summary } of buckets) {
-    const part = sums.get(name) ?? { name, label: display_name ?? name, sum: 0 }
+    const part = sums.get(name) ?? { name, label: unlabelledOf(split, name)?.label ?? display_name ?? name, sum: 0 }
     part.sum += adds ? of(summary) : summary.request_count
     sums.set(name, part)
   }

@@ -3,9 +3,10 @@ import { type Range, useRange } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
 import { useApi } from "../../../api/queries.ts"
 import { filled, type Interval } from "../../../shared/usage/buckets.ts"
+import { unlabelledOf } from "../../../shared/usage/unlabelled.ts"
 import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
 import { comparedRange } from "./compared.ts"
-import { groupOf, unlabelledOf } from "./groups.ts"
+import { groupOf } from "./groups.ts"
 import { measureOf, type Summary, valueOf } from "./measures.ts"
 import { splitOf } from "./parts.ts"
 
@@ -94,7 +95,7 @@ export const useBreakdown = () => {
         const buckets = byName.get(name)
         return {
           name,
-          label: unlabelledOf(group, name)?.label ?? display_name,
+          label: unlabelledOf(group.name, name)?.label ?? display_name,
           summary,
           before: before.get(name),
           isNew: isWhole && !before.has(name),
