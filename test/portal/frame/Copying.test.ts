@@ -59,6 +59,44 @@ describePortal("Copied pages", (portal) => {
     assert.strictEqual(await weak.page.getByRole("menuitem", { name: "configuration" }).count(), 0)
   })
 
+  it("are an export of requests, all or the first of them, as a file, a command and an address", async () => {
+    for (const path of ["/usage?group=model&key_id=00000000-0000-4000-8000-000000000001", "/requests?status=failure"]) {
+      const { axe, page } = await portal.open(path)
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+      await page.getByRole("button", { name: "Export" }).click()
+      await page.getByRole("menuitem", { name: "The first of them, curl, address …" }).click()
+      const dialog = page.getByRole("dialog", { name: "Export requests" })
+      const address = async () => new URL((await dialog.getByRole("link").getAttribute("href")) ?? "", page.url())
+      await dialog.getByRole("link", { name: "Download" }).waitFor()
+      assert.deepStrictEqual(await axe(), [])
+      const all = await address()
+      assert.strictEqual(all.searchParams.get("all"), "true")
+      assert.strictEqual(all.pathname, "/admin-ui/admin/usage/export.csv")
+      await dialog.getByText("JSON", { exact: true }).click()
+      await dialog.getByRole("combobox", { name: "Requests" }).click()
+      await page.getByRole("option", { name: "the first 1,000", exact: true }).click()
+      const { pathname, search, searchParams } = await address()
+      assert.strictEqual(pathname, "/admin-ui/admin/usage/export.json")
+      assert.deepStrictEqual([searchParams.get("all"), searchParams.get("limit")], [null, "1000"])
+      const filter = new URL(page.url()).searchParams.has("key_id") ? "key_id" : "status"
+      assert.strictEqual(searchParams.get(filter), new URL(page.url()).searchParams.get(filter))
+      const read = () => page.evaluate<string>("navigator.clipboard.readText()")
+      await dialog.getByRole("button", { name: "Copy address" }).click()
+      await page.getByText("The address is copied.").waitFor()
+      assert.strictEqual(await read(), portal.gateway.control + pathname + search)
+      await dialog.getByRole("button", { name: "Copy as curl" }).click()
+      await page.getByText("The command is copied.").waitFor()
+      assert.include(await read(), `'${portal.gateway.control}${pathname}${search}'`)
+      const [file] = await Promise.all([
+        page.waitForEvent("download"),
+        dialog.getByRole("link", { name: "Download" }).click()
+      ])
+      assert.strictEqual(file.suggestedFilename(), "svc-usage.json")
+    }
+    const weak = await portal.open("/requests", { scopes: ["usage:read"] })
+    assert.strictEqual(await weak.page.getByRole("button", { name: "Export" }).count(), 0)
+  })
+
   it("are promised to the clipboard in the click, also where the text is still read", async () => {
     const { answer, page } = await portal.open("/routes")
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"])

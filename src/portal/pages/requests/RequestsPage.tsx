@@ -1,12 +1,9 @@
-import { Button, Menu } from "@mantine/core"
-import { IconDownload } from "@tabler/icons-react"
 import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import { withQuery } from "../../api/http.ts"
-import { useAllowed } from "../../api/session.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { DetailDrawer } from "../../shared/table/DetailDrawer.tsx"
-import { RecordExport } from "../../shared/usage/RecordExport.tsx"
+import { ExportMenu } from "../../shared/usage/ExportMenu.tsx"
 import { eventsPath } from "../../shared/usage/useUsageEvents.ts"
 import { useUsageFilter } from "../../shared/usage/useUsageFilter.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
@@ -21,7 +18,6 @@ const RequestsPage = () => {
   const filters = useUsageFilter()
   const { range } = useRange()
   const { text } = useTextSearch()
-  const mayExport = useAllowed("usage:export")
   return (
     <>
       <PageHeader
@@ -29,22 +25,13 @@ const RequestsPage = () => {
         lead="What is asked of the gateway, by whom, and what became of it."
         actions={
           <>
-            {mayExport && (
-              <Menu position="bottom-end">
-                <Menu.Target>
-                  <Button variant="default" leftSection={<IconDownload size={14} />}>
-                    Export
-                  </Button>
-                </Menu.Target>
-                <Menu.Dropdown>
-                  <RecordExport
-                    filters={filters}
-                    from={range.from.toISOString()}
-                    to={range.isRelative ? undefined : range.to.toISOString()}
-                  />
-                </Menu.Dropdown>
-              </Menu>
-            )}
+            <ExportMenu
+              records={{
+                filters,
+                from: range.from.toISOString(),
+                to: range.isRelative ? undefined : range.to.toISOString()
+              }}
+            />
             <CopyAs
               address={withQuery(eventsPath, {
                 ...filters,

@@ -12,7 +12,7 @@ import { Count, Money } from "../../../shared/words/Amounts.tsx"
 import { durationText, percentText } from "../../../shared/words/format.ts"
 import styles from "./Breakdown.module.css"
 import { changeText } from "./compared.ts"
-import { ExportMenu } from "./ExportMenu.tsx"
+import { TableExport } from "./TableExport.tsx"
 import { topSentence } from "./tableCsv.ts"
 import type { BreakdownData, GroupRow } from "./useBreakdown.ts"
 
@@ -28,7 +28,7 @@ export const GroupTable = ({ data }: { readonly data: BreakdownData }) => {
       query={rows}
       height={320}
       flush
-      actions={<ExportMenu data={data} whole={whole} />}
+      actions={<TableExport data={data} whole={whole} />}
     >
       <DataTable
         name={`usage-${group.split === undefined ? "plain" : "split"}`}
