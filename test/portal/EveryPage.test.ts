@@ -29,7 +29,7 @@ const operatorPages = ({ changeId, group, keyId, letterId, projectId, requestId,
   ...[`/dead-letters/${letterId}`, `/dead-letters/group?${group}`],
   ...["/keys", "/keys/new", `/keys/${keyId}`, `/keys/${keyId}?tab=policy`, "/projects", `/projects/${projectId}`],
   ...["/keys/changes", `/keys/changes/${changeId}`],
-  ...["/policies", "/policies/simulate", "/guardrails", "/guardrails/no-secrets"],
+  ...["/policies", "/policies/simulate", "/guardrails", "/guardrails?tab=executions", "/guardrails/no-secrets"],
   ...["/models", "/routes", "/upstreams", "/services", "/studio"],
   ...["/audit", "/configuration", "/operators", "/settings", "/system"]
 ]

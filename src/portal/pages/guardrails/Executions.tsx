@@ -6,6 +6,7 @@ import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import { pagesOf, useRefresh } from "../../api/queries.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { IdLink } from "../../shared/links/IdLink.tsx"
 import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
@@ -17,26 +18,34 @@ import { durationText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
 import { ActionWord, actions, type Execution } from "./words/words.tsx"
 
-const path = "/admin-ui/admin/guardrails/executions"
+export const executionsPath = "/admin-ui/admin/guardrails/executions"
 
-/** The runs of the guardrail in the range, newest first. They never contain the text. */
-export const Executions = ({ name }: { readonly name: string }) => {
+interface Props {
+  /** Without it the executions of all guardrails are listed. */
+  readonly name?: string
+}
+
+/** Returns what the list asks for, by the address of the page. */
+export const useExecutionsQuery = (name: string | undefined) => {
   const { text } = useTextSearch()
   const { range } = useRange()
-  const action = actions.find((one) => one === text("action"))
-  const mode = modes.find((one) => one === text("mode"))
-  const asked = {
+  return {
     guardrail: name,
-    action,
-    mode,
+    action: actions.find((one) => one === text("action")),
+    mode: modes.find((one) => one === text("mode")),
     from: range.from.toISOString(),
     to: range.to.toISOString(),
     limit: 100
   }
+}
+
+/** The executions in the range, newest first. They never contain the text. */
+export const Executions = ({ name }: Props) => {
+  const asked = useExecutionsQuery(name)
   const read = (cursor: string | undefined, signal: AbortSignal) =>
-    call("GET", path, { query: { ...asked, cursor } }, { signal })
+    call("GET", executionsPath, { query: { ...asked, cursor } }, { signal })
   const query = useInfiniteQuery<Answer, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
-    queryKey: [path, asked, "pages"],
+    queryKey: [executionsPath, asked, "pages"],
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     initialPageParam: undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
@@ -52,16 +61,18 @@ export const Executions = ({ name }: { readonly name: string }) => {
   return (
     <Panel query={query} height={360} flush>
       <DataTable
-        name="guardrail-executions"
+        name={name === undefined ? "all-executions" : "guardrail-executions"}
         label="Executions"
-        columns={columns}
+        columns={name === undefined ? columnsOfAll : columns}
         rows={rows}
         rowId={({ id }) => id}
         list={{ rows, query, readPages }}
         toolbar={<FilterBar filters={filters} />}
         empty={
           <EmptyList filters={filters} isOfRange={true} unmatched="No run in this range matches these filters.">
-            <Empty action={<LongerRange />}>The guardrail did not run in this range.</Empty>
+            <Empty action={<LongerRange />}>
+              {name === undefined ? "No guardrail ran in this range." : "The guardrail did not run in this range."}
+            </Empty>
           </EmptyList>
         }
       />
@@ -84,8 +95,12 @@ const filters = [
   { name: "mode", label: "Mode", choices: modes }
 ]
 
-const columns: ReadonlyArray<Column<Execution>> = [
-  { id: "action", header: "Action", cell: ({ action }) => <ActionWord action={action} /> },
+const action: Column<Execution> = {
+  id: "action",
+  header: "Action",
+  cell: (execution) => <ActionWord action={execution.action} />
+}
+const others: ReadonlyArray<Column<Execution>> = [
   { id: "at", header: "Time", main: true, cell: ({ created_at }) => <When at={created_at} /> },
   { id: "mode", header: "Mode", main: true, cell: ({ mode }) => <code>{mode}</code> },
   {
@@ -110,4 +125,17 @@ const columns: ReadonlyArray<Column<Execution>> = [
     header: "Request",
     cell: ({ request_id }) => <PathLink path={`/requests/${encodeURIComponent(request_id)}`}>{request_id}</PathLink>
   }
+]
+
+const columns = [action, ...others]
+const columnsOfAll: ReadonlyArray<Column<Execution>> = [
+  {
+    id: "guardrail",
+    header: "Guardrail",
+    cell: ({ guardrail_name }) => (
+      <IdLink path={`/guardrails/${encodeURIComponent(guardrail_name)}`}>{guardrail_name}</IdLink>
+    )
+  },
+  { ...action, main: true },
+  ...others
 ]

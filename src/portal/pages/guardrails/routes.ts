@@ -5,7 +5,7 @@ import { operatorLayout } from "../../app/layouts.tsx"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/guardrails",
-  validateSearch: textSearch("do"),
+  validateSearch: textSearch("tab", "do", "action", "mode"),
   component: lazyRouteComponent(() => import("./GuardrailsPage.tsx"))
 })
 
