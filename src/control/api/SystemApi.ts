@@ -59,11 +59,17 @@ export type System = typeof System.Type
 
 const Enabled = Schema.Struct({ enabled: Schema.Int, total: Schema.Int })
 
-/** Counts the keys that may be used, and the routes and services that are enabled. */
+/**
+ * Counts the keys that may be used, the routes and services that are enabled, the policy layers, and the audit events of
+ * the last 24 hours. Each is counted up to 10,000, and `…_at_least` is true if there are more.
+ */
 export const Inventory = Schema.Struct({
   active_keys: Schema.Int,
-  /** True if there may be more keys. They are counted up to 10,000. */
   active_keys_at_least: Schema.Boolean,
+  policy_layers: Schema.Int,
+  policy_layers_at_least: Schema.Boolean,
+  audit_events_of_day: Schema.Int,
+  audit_events_of_day_at_least: Schema.Boolean,
   routes: Enabled,
   services: Enabled
 })
@@ -83,7 +89,7 @@ export const SystemApi = HttpApiGroup.make("system")
       .annotateMerge(operation("Show the processes, the servers and the schema", "usage:read"))
       .annotate(OpenApi.Description, "`role` to `doors` are those of the process that answers."),
     HttpApiEndpoint.get("inventory", "/inventory", { success: Inventory }).annotateMerge(
-      operation("Count the active keys, and the enabled routes and services", "usage:read")
+      operation("Count active keys, enabled routes and services, policy layers and recent audit events", "usage:read")
     ),
     HttpApiEndpoint.post("drain", "/processes/:id/drain", {
       params: { id: Id },

@@ -63,16 +63,26 @@ const make = Effect.gen(function* () {
     )
   )
 
+  /** Counts rows up to one more than `mostCounted`. */
+  const counted = (table: string, condition = "true") => sql`(SELECT count(*) FROM (
+    SELECT 1 FROM ${sql(table)} WHERE ${sql.literal(condition)} LIMIT ${mostCounted + 1}) AS counted)`
+
   const inventory = Effect.map(
     countRows.only(sql`SELECT
-      (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE ${sql.literal(stateConditions.active)} LIMIT ${mostKeys + 1}) AS active) AS keys,
+      ${counted("api_keys", stateConditions.active)} AS keys,
+      ${counted("policy_layers")} AS layers,
+      ${counted("audit_events", "created_at >= now() - interval '24 hours'")} AS events,
       (SELECT count(*) FROM canonical_routes) AS routes,
       (SELECT count(*) FROM canonical_routes WHERE enabled) AS enabled_routes,
       (SELECT count(*) FROM service_registrations) AS services,
       (SELECT count(*) FROM service_registrations WHERE enabled) AS enabled_services`),
-    ({ enabled_routes, enabled_services, keys, routes, services }): Inventory => ({
-      active_keys: Math.min(keys, mostKeys),
-      active_keys_at_least: keys > mostKeys,
+    ({ enabled_routes, enabled_services, events, keys, layers, routes, services }): Inventory => ({
+      active_keys: Math.min(keys, mostCounted),
+      active_keys_at_least: keys > mostCounted,
+      policy_layers: Math.min(layers, mostCounted),
+      policy_layers_at_least: layers > mostCounted,
+      audit_events_of_day: Math.min(events, mostCounted),
+      audit_events_of_day_at_least: events > mostCounted,
       routes: { enabled: enabled_routes, total: routes },
       services: { enabled: enabled_services, total: services }
     })
@@ -104,11 +114,14 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Active keys are counted up to this number. */
-const mostKeys = 10_000
+/** Tables that may be large are counted up to this number. */
+const mostCounted = 10_000
 
 const countRows = computedRows(
-  Schema.Struct({ keys: Count, routes: Count, enabled_routes: Count, services: Count, enabled_services: Count })
+  Schema.Struct({
+    ...{ keys: Count, layers: Count, events: Count },
+    ...{ routes: Count, enabled_routes: Count, services: Count, enabled_services: Count }
+  })
 )
 
 const migrationRows = storedRows(

@@ -8,6 +8,7 @@ import { OwnProcess } from "../../../src/control/system/SystemFacts.ts"
 import * as WatchedBroker from "../../../src/control/system/WatchedBroker.ts"
 import { Lifecycle } from "../../../src/process/Lifecycle.ts"
 import * as RunningProcesses from "../../../src/process/RunningProcesses.ts"
+import { Database } from "../../../src/services/Database.ts"
 import { Redis } from "../../../src/services/Redis.ts"
 import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { eventually } from "../../Eventually.ts"
@@ -93,27 +94,40 @@ describeWith(listener, { excludeTestServices: true })("The system", (it) => {
       })
   )
 
-  it.effect("counts the keys that may be used, and the enabled routes and services", () =>
-    Effect.gen(function* () {
-      const inventory = `${admin}/system/inventory`
-      const none = { active_keys: 0, active_keys_at_least: false, services: { enabled: 0, total: 0 } }
-      assert.deepInclude(yield* ok("GET", inventory), { ...none, routes: { enabled: 10, total: 10 } })
-      const key = yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual" } })
-      yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual" } })
-      yield* ok("POST", `${admin}/keys/${at(key, "key", "id")}/disable`)
-      yield* ok(
-        "POST",
-        `${admin}/family-a-routes/${at(yield* ok("GET", `${admin}/family-a-routes`), 0, "route_id")}/disable`
-      )
-      for (const name of ["one", "two"]) yield* ok("POST", `${admin}/services`, { body: { name } })
-      yield* ok("POST", `${admin}/services/two/disable`)
-      assert.deepStrictEqual(yield* ok("GET", inventory), {
-        active_keys: 1,
-        active_keys_at_least: false,
-        routes: { enabled: 9, total: 10 },
-        services: { enabled: 1, total: 2 }
+  it.effect(
+    "counts the keys that may be used, the enabled routes and services, the layers, and the events of a day",
+    () =>
+      Effect.gen(function* () {
+        const inventory = `${admin}/system/inventory`
+        const none = { active_keys: 0, active_keys_at_least: false, services: { enabled: 0, total: 0 } }
+        assert.deepInclude(yield* ok("GET", inventory), { ...none, routes: { enabled: 10, total: 10 } })
+        const key = yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual" } })
+        yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual" } })
+        yield* ok("POST", `${admin}/keys/${at(key, "key", "id")}/disable`)
+        yield* ok(
+          "POST",
+          `${admin}/family-a-routes/${at(yield* ok("GET", `${admin}/family-a-routes`), 0, "route_id")}/disable`
+        )
+        for (const name of ["one", "two"]) yield* ok("POST", `${admin}/services`, { body: { name } })
+        yield* ok("POST", `${admin}/services/two/disable`)
+        yield* ok("POST", `${admin}/policy-layers`, {
+          body: { kind: "team", scope_id: "blue", policy: { rpm_limit: 5 } }
+        })
+        const events = yield* ok("GET", `${admin}/audit-events`)
+        assert(Array.isArray(events) && events.length > 0)
+        const { sql } = yield* Database
+        yield* sql`UPDATE audit_events SET created_at = now() - interval '25 hours' WHERE sequence = 1`
+        assert.deepStrictEqual(yield* ok("GET", inventory), {
+          active_keys: 1,
+          active_keys_at_least: false,
+          policy_layers: 1,
+          policy_layers_at_least: false,
+          audit_events_of_day: events.length - 1,
+          audit_events_of_day_at_least: false,
+          routes: { enabled: 9, total: 10 },
+          services: { enabled: 1, total: 2 }
+        })
       })
-    })
   )
 })
 
