@@ -216,6 +216,30 @@ describePortal("The first minute", (portal) => {
     assert.strictEqual(new URL(page.url()).searchParams.get("method"), "GET")
   })
 
+  it("has the interval that a person chooses, or the server's sentence", async () => {
+    const { answer, page, problems } = await portal.open("/usage?group=model&measure=requests&range=24h")
+    const panel = page.getByRole("region", { name: "Requests over time" })
+    const choose = async (interval: string) => {
+      await page.getByRole("combobox", { name: "Interval" }).click()
+      await page.getByRole("option", { name: interval }).click()
+      await page.waitForURL(({ searchParams }) => searchParams.get("interval") === interval)
+    }
+    await panel.getByText("Table", { exact: true }).click()
+    await eventuallyTrue(async () => (await panel.getByRole("rowheader").count()) >= 24)
+    await choose("day")
+    await eventuallyTrue(async () => (await panel.getByRole("rowheader").count()) <= 2)
+    problems.expect(/^400 GET/)
+    await page.goto(`${portal.gateway.control}/admin-ui/usage?group=model&measure=requests&range=7d&interval=minute`)
+    await panel.getByText(/Sums by the minute are kept for 48 hours/).waitFor()
+    // an answer that is full lacks the end of the range
+    const [one] = Object(await portal.gateway.operate("GET", "/usage/timeseries?split=model"))
+    await answer(/usage\/timeseries.*split_limit=50/, { body: Array.from({ length: 3_000 }, () => one) })
+    const asked = page.waitForRequest(/usage\/timeseries.*split_limit=2&/)
+    await page.goto(`${portal.gateway.control}/admin-ui/usage?group=model&measure=requests&range=24h&interval=minute`)
+    await asked
+    await panel.getByText(/by model, only the 2 with the most requests/).waitFor()
+  })
+
   it("does not draw a compared range that cannot be read as one without requests", async () => {
     const { answer, page } = await portal.open("/usage?group=model&measure=requests&compare=previous")
     const panel = page.getByRole("region", { name: "Requests over time" })

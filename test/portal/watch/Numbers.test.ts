@@ -21,7 +21,7 @@ import { filtersOf, groupOf } from "../../../src/portal/pages/usage/breakdown/gr
 import { combined, measureOf } from "../../../src/portal/pages/usage/breakdown/measures.ts"
 import { drawParts, largestParts } from "../../../src/portal/pages/usage/breakdown/parts.ts"
 import { peakSentence } from "../../../src/portal/shared/charts/peak.ts"
-import { filled } from "../../../src/portal/shared/usage/buckets.ts"
+import { bucketCount, filled } from "../../../src/portal/shared/usage/buckets.ts"
 import { raiseEndsText, usedUpText } from "../../../src/portal/shared/words/format.ts"
 import { csvLine } from "../../../src/portal/shared/words/saveText.ts"
 
@@ -350,6 +350,11 @@ describe("numbers", () => {
       points.map(({ values }) => values["cost"]),
       [0, 2, 0]
     )
+  })
+
+  it("of a range that begins within a bucket have a bucket for its beginning", () => {
+    const range = { from: new Date(day + hourMs / 2), to: new Date(day + 2 * hourMs) }
+    assert.deepStrictEqual([bucketCount(range, "hour"), bucketCount(range, "minute")], [2, 90])
   })
 
   it("are saved so that spreadsheets run nothing of them", () => {

@@ -6,7 +6,7 @@ import { filterNames } from "../../shared/usage/fields.ts"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/usage",
-  validateSearch: textSearch(...filterNames, "tab", "group", "split", "measure", "compare", "kind"),
+  validateSearch: textSearch(...filterNames, "tab", "group", "split", "measure", "compare", "interval", "kind"),
   component: lazyRouteComponent(() => import("./UsagePage.tsx"))
 })
 

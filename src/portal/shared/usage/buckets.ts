@@ -3,7 +3,8 @@ import type { ResponseOf } from "../../api/Endpoints.ts"
 import type { TimePoint } from "../charts/series.ts"
 
 export type Bucket = ResponseOf<"GET", "/admin-ui/admin/usage/timeseries">[number]
-export type Interval = "minute" | "hour" | "day"
+export const intervals = ["minute", "hour", "day"] as const
+export type Interval = (typeof intervals)[number]
 
 const lengths = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
 
@@ -19,18 +20,24 @@ export const intervalOf = ({ from, to }: Pick<Range, "from" | "to">, now = Date.
   return length <= 8 * lengths.day ? "hour" : "day"
 }
 
+const startOf = ({ from }: Pick<Range, "from">, interval: Interval): number =>
+  Math.floor(from.getTime() / lengths[interval]) * lengths[interval]
+
+/** The number of buckets of a range, which need not begin with one. */
+export const bucketCount = (range: Pick<Range, "from" | "to">, interval: Interval): number =>
+  Math.max(0, Math.ceil((range.to.getTime() - startOf(range, interval)) / lengths[interval]))
+
 /** Points for all buckets of the range: those without requests are zero, for the API leaves them out. */
 export const filled = (
-  { from, to }: Pick<Range, "from" | "to">,
+  range: Pick<Range, "from" | "to">,
   interval: Interval,
   buckets: ReadonlyArray<Bucket>,
   valuesOf: (buckets: ReadonlyArray<Bucket>) => Readonly<Record<string, number | null>>
 ): ReadonlyArray<TimePoint> => {
   const step = lengths[interval]
   const byTime = Map.groupBy(buckets, ({ bucket }) => Date.parse(bucket))
-  const first = Math.floor(from.getTime() / step) * step
-  const count = Math.min(4_000, Math.max(0, Math.ceil((to.getTime() - first) / step)))
-  return Array.from({ length: count }, (_, place) => {
+  const first = startOf(range, interval)
+  return Array.from({ length: Math.min(4_000, bucketCount(range, interval)) }, (_, place) => {
     const at = first + place * step
     return { at, values: valuesOf(byTime.get(at) ?? []) }
   })

@@ -11,13 +11,14 @@ import { type Bucket, bucketMsOf, filled } from "../../../shared/usage/buckets.t
 import { valueOf } from "./measures.ts"
 import { drawParts, largestParts, mostParts } from "./parts.ts"
 import type { BreakdownData } from "./useBreakdown.ts"
+import { chosenInterval, mostSums } from "./useSeries.ts"
 
 /** The measure over time, split by the group; or of both ranges, one line each. */
 export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
   const { change, text } = useTextSearch()
   const { setRange } = useRange()
   const isCompared = text("compare") !== undefined
-  const { group, measure, split } = data
+  const { measure } = data
   const drawn = useSplit(data)
   const compared = useCompared(data, isCompared)
   const kind = measure.adds && !isCompared ? (text("kind") === "area" ? "area" : "bars") : "lines"
@@ -25,15 +26,7 @@ export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
   return (
     <Panel
       title={`${measure.label} over time`}
-      note={
-        isCompared
-          ? "both ranges, from their beginnings"
-          : split !== undefined
-            ? `by ${split.label.toLowerCase()}`
-            : group.split === undefined
-              ? "in all"
-              : `by ${group.label.toLowerCase()}`
-      }
+      note={isCompared ? "both ranges, from their beginnings" : noteOf(data)}
       query={query}
       height={270}
       actions={
@@ -65,6 +58,13 @@ export const UsageChart = ({ data }: { readonly data: BreakdownData }) => {
   )
 }
 
+const noteOf = ({ fewGroups, group, split }: BreakdownData): string => {
+  if (split === undefined && group.split === undefined) return "in all"
+  const by = `by ${(split ?? group).label.toLowerCase()}`
+  if (fewGroups === undefined) return by
+  return `${by}, only the ${fewGroups} with the most requests: more buckets do not fit into one answer`
+}
+
 interface Drawn {
   readonly series: ReadonlyArray<Series>
   readonly points: ReadonlyArray<TimePoint>
@@ -80,7 +80,12 @@ const useSplit = ({ group, interval, list, measure, parts, range, series, split 
       const buckets = parts.data ?? []
       return drawParts(buckets, largestParts(buckets, measure, split.name), of)
     }
-    if (group.split !== undefined) return drawParts(series.data ?? [], list.slice(0, mostParts), of)
+    if (group.split !== undefined) {
+      const buckets = series.data ?? []
+      const known = new Set(buckets.map(({ name }) => name))
+      const drawnGroups = list.filter(({ name }) => known.has(name)).slice(0, mostParts)
+      return drawParts(buckets, drawnGroups, of)
+    }
     return {
       series: [{ key: "all", label: measure.label }],
       points: filled(range, interval, series.data ?? [], (buckets) => ({ all: valueOf(measure, buckets) }))
@@ -103,14 +108,16 @@ const ofBoth = (one: PartQuery, other: PartQuery): PartQuery => {
 
 /** The two ranges may differ in length, so both begin at the left. */
 const useCompared = ({ filters, interval, measure, other, range }: BreakdownData, enabled: boolean): Drawn => {
-  const step = interval === "minute" ? "hour" : interval
+  // of what is compared, minutes are seldom kept
+  const { text } = useTextSearch()
+  const step = chosenInterval(text("interval")) ?? (interval === "minute" ? "hour" : interval)
   const read = (of: { readonly from: Date; readonly to: Date }) => ({
     query: {
       ...filters,
       from: of.from.toISOString(),
       to: of.to.toISOString(),
       interval: step,
-      timeseries_limit: 1_000
+      timeseries_limit: step === "minute" ? mostSums : 1_000
     }
   })
   const now = useApi("/admin-ui/admin/usage/timeseries", read(range), { enabled })

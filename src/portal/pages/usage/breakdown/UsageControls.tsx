@@ -3,6 +3,7 @@ import { useState } from "react"
 import { absoluteRange, type Range } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
 import { useUtc } from "../../../address/useUtc.ts"
+import { intervals } from "../../../shared/usage/buckets.ts"
 import { UsageFilterBar } from "../../../shared/usage/UsageFilterBar.tsx"
 import { clockText } from "../../../shared/words/format.ts"
 import { fieldText, fieldTime } from "../../../shared/words/timeField.ts"
@@ -12,6 +13,7 @@ import { groups } from "./groups.ts"
 import { measures } from "./measures.ts"
 import { splits } from "./parts.ts"
 import type { BreakdownData } from "./useBreakdown.ts"
+import { chosenInterval } from "./useSeries.ts"
 
 /** What is shown: by which group, which measure, and compared with what. */
 export const UsageControls = ({ data: { group, measure, other, split } }: { readonly data: BreakdownData }) => {
@@ -45,6 +47,15 @@ export const UsageControls = ({ data: { group, measure, other, split } }: { read
         allowDeselect={false}
         onChange={(value) => change({ measure: value ?? undefined })}
         w={200}
+      />
+      <Select
+        label="Interval"
+        placeholder="automatic"
+        data={[...intervals]}
+        value={chosenInterval(text("interval")) ?? null}
+        clearable
+        onChange={(value) => change({ interval: value ?? undefined })}
+        w={130}
       />
       <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus withinPortal withRoles={false}>
         <Popover.Target>

@@ -2,27 +2,19 @@ import { useMemo } from "react"
 import { type Range, useRange } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
 import { useApi } from "../../../api/queries.ts"
-import { filled, type Interval } from "../../../shared/usage/buckets.ts"
+import { filled } from "../../../shared/usage/buckets.ts"
 import { unlabelledOf } from "../../../shared/usage/unlabelled.ts"
 import { useUsageFilter } from "../../../shared/usage/useUsageFilter.ts"
 import { comparedRange } from "./compared.ts"
 import { groupOf } from "./groups.ts"
 import { measureOf, type Summary, valueOf } from "./measures.ts"
 import { splitOf } from "./parts.ts"
+import { intervalFor, useSeries } from "./useSeries.ts"
 
-const hourMs = 3_600_000
 export const mostRows = 100
 const mostBefore = 500
-const mostBuckets = 3_000
-/** Beyond these, the chart has no colours, and a month of hours would not fit into an answer. */
+/** Beyond these, the chart has no colours. */
 const mostSplit = 50
-
-/** So that each of a hundred groups has a line of its own in one answer. */
-const intervalOf = (from: Date, to: Date): Interval => {
-  const length = to.getTime() - from.getTime()
-  if (length <= hourMs && Date.now() - from.getTime() <= 47 * hourMs) return "minute"
-  return length <= 30 * hourMs ? "hour" : "day"
-}
 
 export interface GroupRow {
   readonly name: string
@@ -61,7 +53,7 @@ export const useBreakdown = () => {
   // the series of the group are read anyway
   const split = chosen?.name === group.split ? undefined : chosen
   const other = comparedRange(range, text("compare"))
-  const interval = intervalOf(range.from, range.to)
+  const interval = intervalFor(range, text("interval"))
   const now = { ...filters, ...timesOf(range) }
   const then = { ...filters, ...timesOf(other) }
 
@@ -70,20 +62,14 @@ export const useBreakdown = () => {
   const rowsBefore = useApi(group.path, { query: { ...then, breakdown_limit: mostBefore, sort_by: measure.sort } })
   const total = useApi("/admin-ui/admin/usage/summary", { query: now })
   const totalBefore = useApi("/admin-ui/admin/usage/summary", { query: then })
-  const series = useApi("/admin-ui/admin/usage/timeseries", {
-    query: {
-      ...now,
-      interval,
-      ...(group.split !== undefined && { split: group.split, split_limit: interval === "minute" ? 50 : 100 }),
-      timeseries_limit: mostBuckets
-    }
+  const { fewGroups, query: series } = useSeries({
+    ...{ filters, range, interval, split: group.split },
+    groups: interval === "minute" ? mostSplit : mostRows
   })
-
-  const parts = useApi(
-    "/admin-ui/admin/usage/timeseries",
-    { query: { ...now, interval, split: split?.name, split_limit: mostSplit, timeseries_limit: mostBuckets } },
-    { enabled: split !== undefined }
-  )
+  const parts = useSeries({
+    ...{ filters, range, interval, split: split?.name, groups: mostSplit },
+    enabled: split !== undefined
+  })
 
   const list = useMemo(() => {
     const before = new Map((rowsBefore.data ?? []).map(({ name, summary }) => [name, summary]))
@@ -124,7 +110,9 @@ export const useBreakdown = () => {
     totalBefore,
     series,
     split,
-    parts
+    parts: parts.query,
+    /** The chart has so many groups alone, those with the most requests. `undefined`: it has all. */
+    fewGroups: split === undefined ? fewGroups : parts.fewGroups
   }
 }
 
