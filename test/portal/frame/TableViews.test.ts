@@ -98,6 +98,19 @@ describePortal("Lists", (portal) => {
     const lines = (await Array.fromAsync(await file.createReadStream())).join("").split("\r\n")
     assert.lengthOf(lines, 103)
     assert.strictEqual(lines.at(-1), sentence)
+    const rest = Array.from({ length: 50 }, (_, n) => ({ ...models[0], name: `n${n}`, display_name: `n${n}` }))
+    await answer(/usage\/by-model\?.*breakdown_offset=100/, { body: rest })
+    const table = page.getByRole("table", { name: "Usage by model" })
+    const next = page.waitForRequest(/usage\/by-model\?.*breakdown_offset=100/)
+    await page.getByRole("button", { name: "Show more" }).click()
+    await next
+    await eventuallyTrue(async () => (await table.getAttribute("aria-rowcount")) === "151")
+    assert.strictEqual(await page.getByText(/^Only the top/).count(), 0)
+    const least = page.waitForRequest(/usage\/by-model\?.*sort_order=asc/)
+    await table.locator("th").getByRole("button", { name: "Reasoning tokens" }).click()
+    await least
+    await table.locator("th[aria-sort=ascending]").waitFor()
+    await page.getByText("Only the last 100 are listed. Order: reasoning tokens.").waitFor()
   })
 
   it("have all that their columns show in their files", async () => {

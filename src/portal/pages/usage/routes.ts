@@ -6,7 +6,17 @@ import { filterNames } from "../../shared/usage/fields.ts"
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/usage",
-  validateSearch: textSearch(...filterNames, "tab", "group", "split", "measure", "compare", "interval", "kind"),
+  validateSearch: textSearch(
+    ...filterNames,
+    "tab",
+    "group",
+    "split",
+    "measure",
+    "compare",
+    "interval",
+    "sort_order",
+    "kind"
+  ),
   component: lazyRouteComponent(() => import("./UsagePage.tsx"))
 })
 

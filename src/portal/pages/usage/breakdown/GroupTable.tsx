@@ -19,13 +19,13 @@ import type { BreakdownData, GroupRow } from "./useBreakdown.ts"
 /** The groups with their share, the change and the shape of each. */
 export const GroupTable = ({ data }: { readonly data: BreakdownData }) => {
   const { change, text } = useTextSearch()
-  const { group, hasMore, list, measure, rows, total } = data
+  const { group, groups, isReversed, list, measure, total } = data
   const whole = total.data === undefined ? 0 : measure.of(total.data)
   const columns = useMemo(() => columnsOf(data, whole), [data, whole])
   return (
     <Panel
       title={`By ${group.label.toLowerCase()}`}
-      query={rows}
+      query={groups}
       height={320}
       flush
       actions={<TableExport data={data} whole={whole} />}
@@ -38,7 +38,13 @@ export const GroupTable = ({ data }: { readonly data: BreakdownData }) => {
         rowId={({ name }) => name}
         onOpen={({ name }) => change({ open: name })}
         openId={text("open")}
-        toolbar={hasMore && <span>{topSentence(measure)}</span>}
+        list={{ rows: list, query: groups }}
+        sorting={{
+          by: measure.name,
+          isReversed,
+          onSort: () => change({ sort_order: isReversed ? undefined : "asc" })
+        }}
+        toolbar={groups.hasNextPage && <span>{topSentence(data)}</span>}
         empty={
           <EmptyList
             filters={filterFields}
@@ -77,6 +83,7 @@ const allColumns = ({ group, measure }: BreakdownData, whole: number): ReadonlyA
   {
     id: "value",
     header: measure.label,
+    sort: measure.name,
     numeric: true,
     main: true,
     cell: ({ summary }) => measure.format(measure.of(summary))

@@ -73,7 +73,8 @@ interface Drawn {
   readonly query: PartQuery
 }
 
-const useSplit = ({ group, interval, list, measure, parts, range, series, split }: BreakdownData): Drawn => {
+const useSplit = (data: BreakdownData): Drawn => {
+  const { group, interval, isReversed, list, measure, parts, range, series, split } = data
   const drawn = useMemo(() => {
     const of = { range, interval, measure }
     if (split !== undefined) {
@@ -83,14 +84,15 @@ const useSplit = ({ group, interval, list, measure, parts, range, series, split 
     if (group.split !== undefined) {
       const buckets = series.data ?? []
       const known = new Set(buckets.map(({ name }) => name))
-      const drawnGroups = list.filter(({ name }) => known.has(name)).slice(0, mostParts)
-      return drawParts(buckets, drawnGroups, of)
+      // the least of all are no lines that anybody sees
+      const drawn = isReversed ? largestParts(buckets, measure, group.split) : list
+      return drawParts(buckets, drawn.filter(({ name }) => known.has(name)).slice(0, mostParts), of)
     }
     return {
       series: [{ key: "all", label: measure.label }],
       points: filled(range, interval, series.data ?? [], (buckets) => ({ all: valueOf(measure, buckets) }))
     }
-  }, [group, interval, list, measure, range, series.data, parts.data, split])
+  }, [group, interval, isReversed, list, measure, range, series.data, parts.data, split])
   return { ...drawn, bucketMs: bucketMsOf(interval), query: split === undefined ? series : parts }
 }
 

@@ -1,14 +1,18 @@
 import { csvLine } from "../../../shared/words/saveText.ts"
-import type { Measure } from "./measures.ts"
-import { type BreakdownData, mostRows } from "./useBreakdown.ts"
+import type { BreakdownData } from "./useBreakdown.ts"
 
 /** Says which groups are left out. */
-export const topSentence = ({ label }: Measure): string =>
-  `Only the top ${mostRows} are listed. Order: ${label.toLowerCase()}.`
+export const topSentence = ({
+  isReversed,
+  list,
+  measure
+}: Pick<BreakdownData, "isReversed" | "list" | "measure">): string =>
+  `Only the ${isReversed ? "last" : "top"} ${list.length} are listed. Order: ${measure.label.toLowerCase()}.`
 
 /** The rows of the table with exact numbers, and a last line if there are more. */
-export const csvOf = ({ group, hasMore, list, measure, other, range }: BreakdownData, whole: number): string =>
-  [
+export const csvOf = (data: BreakdownData, whole: number): string => {
+  const { group, groups, list, measure, other, range } = data
+  return [
     csvLine([
       `from ${range.from.toISOString()}`,
       `to ${range.to.toISOString()}`,
@@ -39,5 +43,6 @@ export const csvOf = ({ group, hasMore, list, measure, other, range }: Breakdown
         summary.estimated_cost_usd
       ])
     ),
-    ...(hasMore ? [csvLine([topSentence(measure)])] : [])
+    ...(groups.hasNextPage ? [csvLine([topSentence(data)])] : [])
   ].join("\r\n")
+}

@@ -1,5 +1,5 @@
 import { useMemo } from "react"
-import { type Range, useRange } from "../../../address/range.ts"
+import { useRange } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
 import { useApi } from "../../../api/queries.ts"
 import { filled } from "../../../shared/usage/buckets.ts"
@@ -9,10 +9,12 @@ import { comparedRange } from "./compared.ts"
 import { groupOf } from "./groups.ts"
 import { measureOf, type Summary, valueOf } from "./measures.ts"
 import { splitOf } from "./parts.ts"
+import { breakdownRequest, orderOf, timesOf, useGroups } from "./useGroups.ts"
 import { intervalFor, useSeries } from "./useSeries.ts"
 
-export const mostRows = 100
 const mostBefore = 500
+/** As many groups as have lines in the table. */
+const mostLines = 100
 /** Beyond these, the chart has no colours. */
 const mostSplit = 50
 
@@ -26,21 +28,6 @@ export interface GroupRow {
   /** Of the measure, by bucket. `undefined` where the server has no series of the group. */
   readonly line: ReadonlyArray<number> | undefined
 }
-
-const timesOf = ({ from, to }: { readonly from: Date; readonly to: Date }) => ({
-  from: from.toISOString(),
-  to: to.toISOString()
-})
-
-/** The request of the table of groups. It asks for one group more than the table shows, which tells that there are more. */
-export const breakdownRequest = (
-  range: Pick<Range, "from" | "to">,
-  text: (name: string) => string | undefined,
-  filters: ReturnType<typeof useUsageFilter>
-) => ({
-  path: groupOf(text("group")).path,
-  query: { ...filters, ...timesOf(range), breakdown_limit: mostRows + 1, sort_by: measureOf(text("measure")).sort }
-})
 
 /** All that the page shows of usage: by group, in total, over time, and the same of the compared range. */
 export const useBreakdown = () => {
@@ -57,14 +44,15 @@ export const useBreakdown = () => {
   const now = { ...filters, ...timesOf(range) }
   const then = { ...filters, ...timesOf(other) }
 
-  const rows = useApi(group.path, { query: breakdownRequest(range, text, filters).query })
-  const hasMore = (rows.data?.length ?? 0) > mostRows
-  const rowsBefore = useApi(group.path, { query: { ...then, breakdown_limit: mostBefore, sort_by: measure.sort } })
+  const order = orderOf(text)
+  const isReversed = order.sort_order !== undefined
+  const { found, groups } = useGroups(breakdownRequest(range, text, filters))
+  const rowsBefore = useApi(group.path, { query: { ...then, ...order, breakdown_limit: mostBefore } })
   const total = useApi("/admin-ui/admin/usage/summary", { query: now })
   const totalBefore = useApi("/admin-ui/admin/usage/summary", { query: then })
   const { fewGroups, query: series } = useSeries({
     ...{ filters, range, interval, split: group.split },
-    groups: interval === "minute" ? mostSplit : mostRows
+    groups: interval === "minute" ? mostSplit : mostLines
   })
   const parts = useSeries({
     ...{ filters, range, interval, split: split?.name, groups: mostSplit },
@@ -75,8 +63,7 @@ export const useBreakdown = () => {
     const before = new Map((rowsBefore.data ?? []).map(({ name, summary }) => [name, summary]))
     const isWhole = rowsBefore.data !== undefined && rowsBefore.data.length < mostBefore
     const byName = Map.groupBy(series.data ?? [], ({ name = "" }) => name)
-    return (rows.data ?? [])
-      .slice(0, mostRows)
+    return found
       .map(({ display_name, name, summary }): GroupRow => {
         const buckets = byName.get(name)
         return {
@@ -93,8 +80,8 @@ export const useBreakdown = () => {
                 )
         }
       })
-      .sort((a, b) => measure.of(b.summary) - measure.of(a.summary))
-  }, [rows.data, rowsBefore.data, series.data, range, interval, group, measure])
+      .sort((a, b) => (measure.of(b.summary) - measure.of(a.summary)) * (isReversed ? -1 : 1))
+  }, [found, isReversed, rowsBefore.data, series.data, range, interval, group, measure])
 
   return {
     range,
@@ -103,9 +90,9 @@ export const useBreakdown = () => {
     measure,
     interval,
     filters,
-    rows,
+    groups,
     list,
-    hasMore,
+    isReversed,
     total,
     totalBefore,
     series,
