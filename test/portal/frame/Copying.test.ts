@@ -20,7 +20,7 @@ describePortal("Copied pages", (portal) => {
       ["/limits", ["limits/state?scope=all&limit=500"]],
       ["/limits/requests?state=open", ["limits/raise-requests?state=open&limit=100"]],
       ["/usage", ["usage/by-", "breakdown_limit=101", "sort_by="]],
-      ["/usage?tab=unused", ["usage/unused-keys?"]],
+      ["/usage?tab=unused&project_id=00000000-0000-4000-8000-000000000001", ["usage/unused-keys?project_id=00000000"]],
       ["/models?priced=false", ["admin/models?priced=false"]],
       ["/models?tab=prices", ["admin/model-prices"]],
       ["/policies?kind=team", ["policy-layers?kind=team"]],

@@ -1,10 +1,12 @@
 import { type Range, useRange } from "../../address/range.ts"
+import { useTextSearch } from "../../address/search.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { IdLink } from "../../shared/links/IdLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { When } from "../../shared/words/When.tsx"
 
 const path = "/admin-ui/admin/usage/unused-keys"
@@ -28,15 +30,17 @@ const columns: ReadonlyArray<Column<UnusedKey>> = [
   { id: "created", header: "Created", cell: ({ created_at }) => <When at={created_at} /> }
 ]
 
-export const unusedRequest = ({ from, to }: Pick<Range, "from" | "to">) => ({
+export const unusedRequest = ({ from, to }: Pick<Range, "from" | "to">, projectId: string | undefined) => ({
   path,
-  query: { from: from.toISOString(), to: to.toISOString(), limit: most }
+  query: { project_id: projectId, from: from.toISOString(), to: to.toISOString(), limit: most }
 })
 
 /** Keys that nobody used in the range: they can be disabled, or asked about. */
 export const UnusedKeys = () => {
   const { range } = useRange()
-  const keys = useApi(path, { query: unusedRequest(range).query })
+  const { text } = useTextSearch()
+  const projectId = text("project_id")
+  const keys = useApi(path, { query: unusedRequest(range, projectId).query })
   const rows = keys.data ?? []
   return (
     <Panel
@@ -52,7 +56,14 @@ export const UnusedKeys = () => {
         columns={columns}
         rows={rows}
         rowId={({ key_id }) => key_id}
-        empty={<Empty>Every key was used in this range.</Empty>}
+        toolbar={<FilterBar filters={[{ name: "project_id", label: "Project", isProject: true }]} />}
+        empty={
+          projectId === undefined ? (
+            <Empty>Every key was used in this range.</Empty>
+          ) : (
+            <Empty>Every key of this project was used in this range.</Empty>
+          )
+        }
       />
     </Panel>
   )

@@ -37,7 +37,7 @@ const Command = () => {
   const { range } = useRange()
   const { text } = useTextSearch()
   const breakdown = breakdownRequest(range, text, useUsageFilter())
-  const { path, query } = text("tab") === "unused" ? unusedRequest(range) : breakdown
+  const { path, query } = text("tab") === "unused" ? unusedRequest(range, text("project_id")) : breakdown
   return <CopyAs address={withQuery(path, query)} />
 }
 
