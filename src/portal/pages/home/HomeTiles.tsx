@@ -46,7 +46,7 @@ export const HomeTiles = () => {
       <Tile
         label="Our overhead"
         query={overhead}
-        value={timeText(quantiles?.gateway_ms?.p50)}
+        value={<IdLink path="/system">{timeText(quantiles?.gateway_ms?.p50)}</IdLink>}
         detail={
           overhead.data !== undefined && quantiles === undefined
             ? "no request succeeded in this hour"
