@@ -49,6 +49,9 @@ describePortal("The first minute", (portal) => {
     await page.getByRole("region", { name: "Spend today" }).waitFor()
     await page.getByRole("figure", { name: "Tokens" }).waitFor()
     await page.getByText("1 active key · 10 of 10 routes enabled · 0 of 0 services enabled").waitFor()
+    await page.getByRole("region", { name: "Our overhead" }).getByRole("link").click()
+    await page.getByRole("figure", { name: "Overhead of the gateway" }).waitFor()
+    await page.goBack()
     await page.getByText(/· 0 policy layers · \d+ audit events in 24 hours$/).waitFor()
     await page.getByRole("link", { name: /audit events in 24 hours$/ }).click()
     await page.waitForURL(/\/audit\?range=24h/)
@@ -238,6 +241,38 @@ describePortal("The first minute", (portal) => {
     await page.goto(`${portal.gateway.control}/admin-ui/usage?group=model&measure=requests&range=24h&interval=minute`)
     await asked
     await panel.getByText(/by model, only the 2 with the most requests/).waitFor()
+  })
+
+  it("cuts a long name within its card, with an ellipsis", async () => {
+    const [model] = Object(await portal.gateway.operate("GET", "/usage/by-model"))
+    const name = "m".repeat(120)
+    const { answer, page } = await portal.open("/", { width: 360 })
+    await answer(/usage\/by-model/, { body: [{ ...model, name, display_name: name }] })
+    await page.goto(`${portal.gateway.control}/admin-ui/usage?group=model`)
+    const shown = page.getByRole("table", { name: "Usage by model" }).getByTitle(name)
+    await shown.waitFor()
+    const widths = await shown.evaluate((bdi) => [bdi.getBoundingClientRect().right, bdi.scrollWidth - bdi.clientWidth])
+    const card = await shown.evaluate((bdi) => bdi.closest("td")?.getBoundingClientRect().right ?? 0)
+    assert.isAtMost(widths[0] ?? Number.POSITIVE_INFINITY, card + 1)
+    // the browser ends what does not fit with an ellipsis
+    assert.isAbove(widths[1] ?? 0, 0)
+  })
+
+  it("lists the unused keys of one project", async () => {
+    const project = Object(await portal.gateway.operate("POST", "/projects", { name: "zebra crossing" }))
+    const unused = { owner_type: "project", project_id: project.id, name: "striped" }
+    await portal.gateway.operate("POST", "/keys", unused)
+    await createKey(portal.gateway, { name: "of nobody" })
+    const { axe, page } = await portal.open("/usage?tab=unused")
+    const table = page.getByRole("table", { name: "Unused keys" })
+    await table.getByText("of nobody").waitFor()
+    await table.getByText("striped").waitFor()
+    await page.getByRole("combobox", { name: "Project" }).fill("zeb")
+    await page.getByRole("option", { name: "zebra crossing" }).click()
+    await page.waitForURL(({ searchParams }) => searchParams.get("project_id") === project.id)
+    await table.getByText("of nobody").waitFor({ state: "detached" })
+    await table.getByText("striped").waitFor()
+    assert.deepStrictEqual(await axe(), [])
   })
 
   it("does not draw a compared range that cannot be read as one without requests", async () => {
