@@ -75,7 +75,7 @@ export const useBreakdown = () => {
           line:
             group.split === undefined || buckets === undefined
               ? undefined
-              : filled(range, interval, buckets, (found) => ({ value: valueOf(measure, found) })).flatMap(
+              : filled(range, interval, buckets, (some) => ({ value: valueOf(measure, some) })).flatMap(
                   ({ values }) => values["value"] ?? []
                 )
         }
