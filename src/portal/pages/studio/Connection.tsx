@@ -1,4 +1,4 @@
-import { Button, PasswordInput, Stack, TextInput } from "@mantine/core"
+import { Button, Checkbox, PasswordInput, Stack, TextInput } from "@mantine/core"
 import type { UseQueryResult } from "@tanstack/react-query"
 import { useState } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
@@ -113,9 +113,14 @@ const ConnectionForm = ({
   const [base] = useState(connection)
   const [url, setUrl] = useState(base.base_url ?? "")
   const [token, setToken] = useState("")
+  const [isCleared, setCleared] = useState(false)
   const { ask, dialog } = useConfirm<StudioConnection>()
   const isMoved = url !== (base.base_url ?? "")
-  const body = { ...(isMoved && { base_url: url }), ...(token !== "" && { token }) }
+  // a token of the environment is changed there
+  const isStored = base.source === "persisted" && base.token_configured
+  const secret = token !== "" ? { token } : isCleared ? { token: null } : {}
+  const body = { ...(isMoved && { base_url: url }), ...secret }
+  const isKept = !("token" in secret)
   const save = () =>
     ask({
       title: "Change the connection to the studio",
@@ -124,13 +129,16 @@ const ConnectionForm = ({
         base,
         reread: () => call("GET", path, {}),
         fieldsOf: ({ base_url, token_configured }) => ({ base_url, token: token_configured ? "configured" : null }),
-        changes: { ...(isMoved && { base_url: url }), ...(token !== "" && { token: "a new one" }) }
+        changes: {
+          ...(isMoved && { base_url: url }),
+          ...(!isKept && { token: token === "" ? "cleared" : "a new one" })
+        }
       },
-      body: isMoved && token === "" && base.token_configured && (
+      body: isMoved && isKept && base.token_configured && (
         <p>A stored token belongs to its address: on another scheme, host or port it is removed.</p>
       ),
       run: ({ updated_at }) => call("PATCH", path, { body: { ...body, expected_updated_at: updated_at } }),
-      ...(token === "" && {
+      ...(isKept && {
         undo: ({ base_url, source }: StudioConnection, { updated_at }: StudioConnection) =>
           call("PATCH", path, {
             body: { base_url: source === "persisted" ? base_url : null, expected_updated_at: updated_at }
@@ -146,7 +154,7 @@ const ConnectionForm = ({
         title="Connection to the studio"
         action="Show the difference"
         isBusy={false}
-        isDisabled={!isMoved && token === ""}
+        isDisabled={!isMoved && isKept}
         error={null}
         onSubmit={save}
         onClose={onClose}
@@ -166,6 +174,13 @@ const ConnectionForm = ({
           onChange={({ currentTarget }) => setToken(currentTarget.value)}
           autoComplete="off"
         />
+        {isStored && (
+          <Checkbox
+            label="Clear the token that is configured"
+            checked={isCleared}
+            onChange={({ currentTarget }) => setCleared(currentTarget.checked)}
+          />
+        )}
       </FormDrawer>
       {dialog}
     </>
