@@ -46,6 +46,13 @@ export const CostFields = ({ error, fields, set }: FieldsProps) => {
           // biome-ignore lint/suspicious/noArrayIndexKey: rules have no identity but their place
           <Group key={place} align="end" gap="xs" role="group" aria-label={`Rule ${place + 1}`}>
             <TextInput
+              label="name"
+              description="Usage records name the rule by it."
+              w="100%"
+              value={rule.name ?? ""}
+              onChange={({ currentTarget }) => change(place, { name: currentTarget.value || null })}
+            />
+            <TextInput
               label="json_pointer"
               w={120}
               value={rule.json_pointer}
