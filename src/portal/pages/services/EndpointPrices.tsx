@@ -1,182 +1,130 @@
-import { Button, Group, NumberInput, Select } from "@mantine/core"
+import { Alert, Button, Stack } from "@mantine/core"
 import { useState } from "react"
-import { call } from "../../api/control.ts"
-import type { BodyOf } from "../../api/Endpoints.ts"
 import { useAllowed } from "../../api/session.ts"
-import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
-import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
-import { costText, type Endpoint, path, readService, type Service } from "./service.tsx"
+import { countedText } from "../../shared/words/format.ts"
+import { StatusWord } from "../../shared/words/StatusWord.tsx"
+import { nameOf, type Row, rowsOf } from "./endpointRows.ts"
+import { PriceForm } from "./PriceForm.tsx"
+import { costText, type Service } from "./service.tsx"
+import { usePriceChange } from "./usePriceChange.tsx"
 
-type Rule = Service["endpoint_pricing_rules"][number]
-interface Row extends Endpoint {
-  readonly rule: Rule | undefined
-}
-
-const idOf = ({ method, path_template }: Pick<Endpoint, "method" | "path_template">): string =>
-  `${method} ${path_template}`
-
-/** The endpoints of the service's document, each with a price of its own or the service's. */
+/** The prices of the endpoints of the service's document, and those whose endpoints the document no longer has. */
 export const EndpointPrices = ({ service }: { readonly service: Service }) => {
   const mayChange = useAllowed("services:update")
   const [edited, setEdited] = useState<Row>()
-  const rules = new Map(service.endpoint_pricing_rules.map((rule) => [idOf(rule), rule]))
-  const rows = service.openapi_endpoints.map((endpoint): Row => ({ ...endpoint, rule: rules.get(idOf(endpoint)) }))
+  const { change, dialog } = usePriceChange(service)
+  const rows = rowsOf(service)
+  const stale = rows.filter(({ isStale }) => isStale)
+  const remove = (removed: ReadonlyArray<Row>) =>
+    change({
+      title: "Remove stale prices",
+      rows: removed,
+      price: undefined,
+      done: removed.length === 1 ? "The stale price is removed." : `${removed.length} stale prices are removed.`
+    })
   return (
-    <Panel flush>
-      <DataTable
-        name="endpoints"
-        label="Endpoints"
-        columns={columnsOf(service, mayChange ? setEdited : undefined)}
-        rows={rows}
-        rowId={idOf}
-        empty={
-          <Empty
-            action={
-              mayChange && (
-                <LinkButton path={`/services/${encodeURIComponent(service.name)}`} search={{ tab: "openapi" }}>
-                  Take over the document
-                </LinkButton>
-              )
-            }
-          >
-            No endpoint is known. Take over the service’s OpenAPI document first.
-          </Empty>
-        }
-      />
-      {edited !== undefined && (
-        <PriceForm key={idOf(edited)} service={service} row={edited} onClose={() => setEdited(undefined)} />
+    <Stack gap="sm">
+      {stale.length > 0 && (
+        <Alert color="gray" title={countedText(stale.length, "stale price")}>
+          The document of the service does not have these endpoints. Their prices hold for requests to them until
+          somebody removes them.
+          {mayChange && stale.length > 1 && (
+            <Button variant="default" display="block" mt="xs" onClick={() => remove(stale)}>
+              Remove all of them
+            </Button>
+          )}
+        </Alert>
       )}
-    </Panel>
+      <Panel flush>
+        <DataTable
+          name="endpoints"
+          label="Endpoints"
+          columns={columnsOf(service, mayChange ? { onEdit: setEdited, onRemove: (row) => remove([row]) } : undefined)}
+          rows={rows}
+          rowId={nameOf}
+          empty={
+            <Empty
+              action={
+                mayChange && (
+                  <LinkButton path={`/services/${encodeURIComponent(service.name)}`} search={{ tab: "openapi" }}>
+                    Take over the document
+                  </LinkButton>
+                )
+              }
+            >
+              No endpoint is known. Take over the service’s OpenAPI document first.
+            </Empty>
+          }
+        />
+      </Panel>
+      {edited !== undefined && (
+        <PriceForm key={nameOf(edited)} service={service} row={edited} onClose={() => setEdited(undefined)} />
+      )}
+      {dialog}
+    </Stack>
   )
 }
 
-const columnsOf = (service: Service, onEdit: ((row: Row) => void) | undefined): ReadonlyArray<Column<Row>> => [
-  { id: "endpoint", header: "Endpoint", cell: (row) => <code>{idOf(row)}</code> },
+interface Changes {
+  readonly onEdit: (row: Row) => void
+  readonly onRemove: (row: Row) => void
+}
+
+const columnsOf = (service: Service, changes: Changes | undefined): ReadonlyArray<Column<Row>> => [
+  {
+    id: "endpoint",
+    header: "Endpoint",
+    cell: (row) => (
+      <>
+        <code>{nameOf(row)}</code> {row.isStale && <StatusWord meaning="warning">stale</StatusWord>}
+      </>
+    )
+  },
   { id: "summary", header: "Summary", cell: ({ summary }) => <ForeignText>{summary ?? "–"}</ForeignText> },
   {
     id: "price",
     header: "Price",
     main: true,
-    cell: ({ rule, svc_default }) =>
-      rule !== undefined
-        ? costText(rule)
+    cell: ({ price, svc_default }) =>
+      price !== undefined
+        ? costText(price)
         : svc_default
           ? "none, as it is operational"
           : `${costText(service)}, as the service`
   },
-  ...(onEdit === undefined
+  ...(changes === undefined
     ? []
     : [
         {
           id: "action",
           header: "Action",
           main: true,
-          cell: (row: Row) => (
-            <Button variant="subtle" px={6} onClick={() => onEdit(row)} aria-label={`Set the price of ${idOf(row)}`}>
-              Set
-            </Button>
-          )
+          cell: (row: Row) =>
+            row.isStale ? (
+              <Button
+                variant="subtle"
+                px={6}
+                c="red"
+                onClick={() => changes.onRemove(row)}
+                aria-label={`Remove the price of ${nameOf(row)}`}
+              >
+                Remove
+              </Button>
+            ) : (
+              <Button
+                variant="subtle"
+                px={6}
+                onClick={() => changes.onEdit(row)}
+                aria-label={`Set the price of ${nameOf(row)}`}
+              >
+                Set
+              </Button>
+            )
         }
       ])
 ]
-
-const modes = ["none", "fixed", "passthrough"] as const
-
-const PriceForm = ({
-  onClose,
-  row,
-  service
-}: {
-  readonly service: Service
-  readonly row: Row
-  readonly onClose: () => void
-}) => {
-  const [mode, setMode] = useState<(typeof modes)[number]>(row.rule?.cost_mode ?? "fixed")
-  const [amount, setAmount] = useState<number | null>(row.rule?.estimated_cost_usd ?? null)
-  const { ask, dialog } = useConfirm<Service>()
-  const save = (rule: Rule | undefined) => {
-    const priceText = (one: Rule | undefined) => (one === undefined ? "as the service" : costText(one))
-    const patch = (body: BodyOf<"PATCH", typeof path>) => call("PATCH", path, { params: { name: service.name }, body })
-    ask({
-      title: `Price of ${idOf(row)}`,
-      action: "Change",
-      guard: {
-        base: service,
-        reread: () => readService(service.name),
-        fieldsOf: ({ endpoint_pricing_rules }) => ({
-          price: priceText(endpoint_pricing_rules.find((one) => idOf(one) === idOf(row)))
-        }),
-        changes: { price: priceText(rule) }
-      },
-      // a patch replaces the prices of all endpoints
-      run: ({ endpoint_pricing_rules, updated_at }: Service) => {
-        const others = endpoint_pricing_rules.filter((one) => idOf(one) !== idOf(row))
-        return patch({
-          endpoint_pricing_rules: rule === undefined ? others : [...others, rule],
-          expected_updated_at: updated_at
-        })
-      },
-      undo: ({ endpoint_pricing_rules }: Service, { updated_at }: Service) =>
-        patch({ endpoint_pricing_rules, expected_updated_at: updated_at }),
-      done: `The price of ${idOf(row)} is set.`,
-      audit: { type: "service", id: service.name },
-      onDone: onClose
-    })
-  }
-  const { method, operation_id, path_template } = row
-  return (
-    <>
-      <FormDrawer
-        title={idOf(row)}
-        action="Show the difference"
-        isBusy={false}
-        error={null}
-        onSubmit={() =>
-          save({
-            method,
-            path_template,
-            operation_id,
-            cost_mode: mode,
-            estimated_cost_usd: mode === "none" ? null : amount
-          })
-        }
-        onClose={onClose}
-      >
-        <Select
-          label="cost_mode"
-          data={[...modes]}
-          value={mode}
-          onChange={(value) => setMode(modes.find((one) => one === value) ?? mode)}
-          allowDeselect={false}
-        />
-        {mode !== "none" && (
-          <NumberInput
-            label="estimated_cost_usd"
-            description={
-              mode === "fixed"
-                ? "The price of a request."
-                : "Reserved before the response; then what it reports counts."
-            }
-            value={amount ?? ""}
-            onChange={(value) => setAmount(typeof value === "number" ? value : null)}
-            min={0}
-            prefix="$"
-          />
-        )}
-        {row.rule !== undefined && (
-          <Group>
-            <Button variant="default" onClick={() => save(undefined)}>
-              Remove its own price
-            </Button>
-          </Group>
-        )}
-      </FormDrawer>
-      {dialog}
-    </>
-  )
-}
