@@ -1,12 +1,19 @@
-import { MultiSelect, Stack, TextInput } from "@mantine/core"
+import { MultiSelect, Select, Stack, TextInput } from "@mantine/core"
 import { errorAt } from "../../shared/change/useSubmit.ts"
 import { FieldName } from "../../shared/fields/FieldName.tsx"
+import { ProjectPicker } from "../../shared/keys/ProjectPicker.tsx"
 import type { FieldsProps } from "./formFields.ts"
 import styles from "./Services.module.css"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
 
-export const IdentityFields = ({ error, fields, set }: FieldsProps) => (
+const statuses = ["local", "synced", "incomplete", "stale", "failed"] as const
+
+interface Props extends FieldsProps {
+  readonly isRegistered: boolean
+}
+
+export const IdentityFields = ({ error, fields, isRegistered, set }: Props) => (
   <fieldset className={styles.section}>
     <legend>Identity and routing</legend>
     <Stack gap="sm">
@@ -33,6 +40,25 @@ export const IdentityFields = ({ error, fields, set }: FieldsProps) => (
         onChange={(values) => set({ allowed_methods: methods.filter((method) => values.includes(method)) })}
         error={errorAt(error, "allowed_methods")}
       />
+      <ProjectPicker
+        label="Project"
+        description="A project cannot be deleted while a service belongs to it."
+        value={fields.project_id}
+        onChange={(project_id) => set({ project_id })}
+        error={errorAt(error, "project_id")}
+        clearable
+      />
+      {isRegistered && (
+        <Select
+          label="sync_status"
+          description="How the service compares with the list that it was imported from. Imports set it, and requests do not depend on it."
+          data={[...statuses]}
+          value={fields.sync_status}
+          allowDeselect={false}
+          onChange={(value) => set({ sync_status: statuses.find((one) => one === value) ?? fields.sync_status })}
+          error={errorAt(error, "sync_status")}
+        />
+      )}
     </Stack>
   </fieldset>
 )

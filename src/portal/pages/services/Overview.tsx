@@ -3,6 +3,8 @@ import { useTextSearch } from "../../address/search.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { useProjectName } from "../../shared/keys/ProjectPicker.tsx"
+import { IdLink } from "../../shared/links/IdLink.tsx"
 import { PathLink } from "../../shared/links/PathLink.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
@@ -33,18 +35,19 @@ export const Overview = ({ service }: { readonly service: Service }) => (
               : `${service.pricing_rules.length}, the first that matches applies`
           ],
           ["fallback_services", service.fallback_services.length === 0 ? "none" : service.fallback_services.join(", ")],
-          [
-            "source",
-            service.source === "studio"
-              ? `studio (${service.studio_service_id}), ${service.sync_status}`
-              : "registered here"
-          ],
+          ["project", service.project_id === null ? "none" : <ProjectLink key="project" id={service.project_id} />],
+          ["source", service.source === "studio" ? `studio (${service.studio_service_id})` : "registered here"],
+          ["sync_status", service.sync_status],
           ["last synced", <When key="synced" at={service.last_synced_at} absent="never" />],
           ["changed", <When key="changed" at={service.updated_at} />]
         ]}
       />
     </Panel>
   </Stack>
+)
+
+const ProjectLink = ({ id }: { readonly id: string }) => (
+  <IdLink path={`/projects/${encodeURIComponent(id)}`}>{useProjectName(id)}</IdLink>
 )
 
 const Checklist = ({ service }: { readonly service: Service }) => {

@@ -6,6 +6,7 @@ import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { errorAt, useSubmit } from "../../shared/change/useSubmit.ts"
 import { useTell } from "../../shared/change/useTell.tsx"
+import { useProjectName } from "../../shared/keys/ProjectPicker.tsx"
 import { CostFields } from "./CostFields.tsx"
 import { type Fields, fieldsOf, inputOf, shownOf } from "./formFields.ts"
 import { IdentityFields } from "./IdentityFields.tsx"
@@ -32,6 +33,9 @@ export const ServiceForm = ({ onClose, onSaved, service }: Props) => {
   const changed = changedOf(first, fields)
   const patch = inputOf(changed)
   const tell = useTell()
+  // people know a project by its name, which the difference shows
+  const formerProject = useProjectName(first.project_id) ?? null
+  const nextProject = useProjectName(fields.project_id) ?? null
   const save = () => {
     if (base === undefined) {
       void submit(() => call("POST", "/admin-ui/admin/services", { body: { name, ...patch } }), { refresh: true }).then(
@@ -52,8 +56,11 @@ export const ServiceForm = ({ onClose, onSaved, service }: Props) => {
       guard: {
         base,
         reread: () => readService(base.name),
-        fieldsOf: shownOf,
-        changes: { ...patch, ...hidden }
+        fieldsOf: (version) => ({
+          ...shownOf(version),
+          ...(version.project_id === first.project_id && { project_id: formerProject })
+        }),
+        changes: { ...patch, ...("project_id" in patch && { project_id: nextProject }), ...hidden }
       },
       body: "upstream_base_url" in patch && !("credential" in patch) && base.credential_configured && (
         <p>A stored credential belongs to its address: on another scheme, host or port it is removed.</p>
@@ -89,7 +96,7 @@ export const ServiceForm = ({ onClose, onSaved, service }: Props) => {
             data-autofocus
           />
         )}
-        <IdentityFields fields={fields} set={set} error={error} />
+        <IdentityFields fields={fields} set={set} error={error} isRegistered={service !== undefined} />
         <ReliabilityFields
           fields={fields}
           set={set}

@@ -3,6 +3,9 @@ import type { Service, ServiceInput } from "./service.tsx"
 
 /** The settings that the form edits. Empty texts and `null` stand for what is not set. */
 export interface Fields {
+  readonly project_id: string | null
+  /** A service that is being registered has no such field yet. */
+  readonly sync_status: Service["sync_status"]
   readonly upstream_base_url: string
   readonly route_pattern: string
   readonly allowed_methods: ReadonlyArray<Service["allowed_methods"][number]>
@@ -26,6 +29,8 @@ export interface FieldsProps {
 }
 
 export const fieldsOf = (service: Service | undefined): Fields => ({
+  project_id: service?.project_id ?? null,
+  sync_status: service?.sync_status ?? "local",
   upstream_base_url: service?.upstream_base_url ?? "",
   route_pattern: service?.route_pattern ?? "",
   allowed_methods: service?.allowed_methods ?? [],
@@ -43,6 +48,8 @@ export const fieldsOf = (service: Service | undefined): Fields => ({
 
 /** The settings of a service in a difference, by the names of the API. A secret is never shown. */
 export const shownOf = (service: Service) => ({
+  project_id: service.project_id,
+  sync_status: service.sync_status,
   upstream_base_url: service.upstream_base_url,
   route_pattern: service.route_pattern,
   allowed_methods: service.allowed_methods,

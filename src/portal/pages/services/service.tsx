@@ -5,7 +5,7 @@ import { decimalText } from "../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 
 export type Service = ResponseOf<"GET", "/admin-ui/admin/services/:name">
-export type ServiceInput = Omit<BodyOf<"PATCH", typeof path>, "sync_status" | "expected_updated_at">
+export type ServiceInput = Omit<BodyOf<"PATCH", typeof path>, "expected_updated_at">
 export type Endpoint = Service["openapi_endpoints"][number]
 
 export const path = "/admin-ui/admin/services/:name"
