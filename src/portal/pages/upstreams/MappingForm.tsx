@@ -1,4 +1,4 @@
-import { PasswordInput } from "@mantine/core"
+import { PasswordInput, Switch } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
@@ -27,10 +27,12 @@ export const MappingForm = ({ onClose, stored }: Props) => {
   const [credential, setCredential] = useState("")
   const [family, setFamily] = useState<(typeof families)[number]>("either")
   const [project, setProject] = useState<string>()
+  const [chosenEnabled, setEnabled] = useState<boolean>()
   const { ask, dialog } = useConfirm()
+  const replaced = stored.find((one) => one.scope === scope && one.target_id === target)
+  const enabled = chosenEnabled ?? replaced?.enabled ?? true
   const review = () => {
     if (target === undefined) return
-    const replaced = stored.find((one) => one.scope === scope && one.target_id === target)
     const name = replaced?.target_label ?? (scope === "project" ? (project ?? "the project") : "the key")
     ask({
       title: `Set the credential of ${name}`,
@@ -38,19 +40,23 @@ export const MappingForm = ({ onClose, stored }: Props) => {
       body: (
         <>
           <FieldDiff
-            before={{ credential: replaced?.credential_configured === true ? "configured" : null }}
-            after={{ credential: "a new one" }}
+            before={{
+              credential: replaced?.credential_configured === true ? "configured" : null,
+              enabled: replaced?.enabled
+            }}
+            after={{ credential: "a new one", enabled }}
           />
           <p>
-            {replaced === undefined
+            {enabled
               ? "Requests carry it from then on, instead of that of the provider."
-              : "The one that is stored is gone for good: nobody can read it again."}
+              : "Requests carry it once somebody enables it."}{" "}
+            {replaced !== undefined && "The one that is stored is gone for good: nobody can read it again."}
           </p>
         </>
       ),
       run: () =>
         call("POST", path, {
-          body: { scope, target_id: target, credential, ...(family !== "either" && { family }) }
+          body: { scope, target_id: target, credential, enabled, ...(family !== "either" && { family }) }
         }),
       done: `The credential of ${name} is set.`,
       audit: { type: "upstream_credential_mapping", ...(replaced !== undefined && { id: replaced.id }) },
@@ -104,6 +110,11 @@ export const MappingForm = ({ onClose, stored }: Props) => {
           onChange={(value) => setFamily(families.find((one) => one === value) ?? family)}
         />
         <span>Needed where each family has an upstream of its own.</span>
+        <Switch
+          label="enabled: requests carry the credential"
+          checked={enabled}
+          onChange={({ currentTarget }) => setEnabled(currentTarget.checked)}
+        />
       </FormDrawer>
       {dialog}
     </>
