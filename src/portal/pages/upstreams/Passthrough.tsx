@@ -1,4 +1,4 @@
-import { Alert, Button, Stack } from "@mantine/core"
+import { Button, Stack } from "@mantine/core"
 import { useState } from "react"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
@@ -7,56 +7,9 @@ import { Facts } from "../../shared/words/Facts.tsx"
 import { bytesText, durationText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
+import { Exposure } from "./Exposure.tsx"
 import { PassthroughForm } from "./PassthroughForm.tsx"
-import { type Settings, settingsPath } from "./passthroughSettings.ts"
-
-/** What an open group lets people do, worst first. */
-const warningsOf = (settings: Settings): ReadonlyArray<readonly [field: keyof Settings, sentence: string]> => {
-  const all: ReadonlyArray<readonly [keyof Settings, boolean, string]> = [
-    [
-      "admin_api_exposure",
-      settings.admin_api_exposure === "explicitly_exposed",
-      "Every key may call the upstream’s administration, with the upstream’s own credential."
-    ],
-    [
-      "admin_api_exposure",
-      settings.admin_api_exposure === "operator_only",
-      "Operators may call the upstream’s administration through the proxy listener."
-    ],
-    [
-      "ui_exposure",
-      settings.ui_exposure === "explicitly_exposed",
-      "Everybody who reaches the proxy listener sees the upstream’s UI."
-    ],
-    [
-      "ui_exposure",
-      settings.ui_exposure === "trusted_ingress",
-      "The trusted gateway in front decides who sees the upstream’s UI."
-    ],
-    [
-      "ui_exposure",
-      settings.ui_exposure === "operator_only",
-      "Operators see the upstream’s UI through the proxy listener."
-    ],
-    [
-      "guardrails",
-      settings.guardrails === "skip",
-      "Requests on the wildcard pass no guardrail, also of keys for which guardrails are mandatory."
-    ],
-    [
-      "body_policies",
-      settings.body_policies === "skip",
-      "Policies about the body, such as allowed_models, do not hold on the wildcard."
-    ],
-    ["ownership", settings.ownership === "shared", "Every key may use the files and batches that others created."],
-    [
-      "allowed_paths",
-      settings.allowed_paths.some((path) => path === "*" || path === "/*"),
-      "All paths of the upstream are open, also those that it adds later."
-    ]
-  ]
-  return all.filter(([, holds]) => holds).map(([field, , sentence]) => [field, sentence] as const)
-}
+import { settingsPath } from "./passthroughSettings.ts"
 
 /** Requests that match no route: what of the upstream is open, and to whom. */
 export const Passthrough = () => {
@@ -64,14 +17,9 @@ export const Passthrough = () => {
   const query = useApi(settingsPath, {})
   const [isOpen, setOpen] = useState(false)
   const settings = query.data
-  const warnings = settings?.enabled === true ? warningsOf(settings) : []
   return (
     <Stack gap="sm">
-      {warnings.map(([field, sentence]) => (
-        <Alert key={sentence} color="yellow" title={<code>{field}</code>}>
-          {sentence}
-        </Alert>
-      ))}
+      {settings?.enabled === true && <Exposure of={settings} />}
       <Panel
         title="Wildcard"
         query={query}

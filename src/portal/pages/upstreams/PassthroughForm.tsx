@@ -4,6 +4,7 @@ import { changedOf, partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { FieldName } from "../../shared/fields/FieldName.tsx"
+import { Exposure } from "./Exposure.tsx"
 import { readSettings, type Settings, type SettingsPatch, saveSettings } from "./passthroughSettings.ts"
 
 const choices = [
@@ -66,6 +67,7 @@ export const PassthroughForm = ({
             title: "Change the wildcard",
             action: "Change",
             guard: { base, reread: readSettings, fieldsOf, changes: patch },
+            body: fields.enabled && <Exposure of={fields} />,
             run: ({ updated_at }) => saveSettings({ ...patch, expected_updated_at: updated_at }),
             undo: (version, { updated_at }) =>
               saveSettings({ ...partOf(fieldsOf(version), names), expected_updated_at: updated_at }),
