@@ -1,6 +1,5 @@
 import { Button, Stack } from "@mantine/core"
 import { useEffect, useEffectEvent } from "react"
-import { type Range, useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import { call } from "../../api/control.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
@@ -8,21 +7,20 @@ import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
-import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { Count } from "../../shared/words/Amounts.tsx"
 import { curlOf } from "../../shared/words/CopyAs.tsx"
-import { durationText, percentText } from "../../shared/words/format.ts"
+import { durationText } from "../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { HealthForm } from "./HealthForm.tsx"
 import { HealthHistory } from "./HealthHistory.tsx"
+import { Observed } from "./Observed.tsx"
 
 export type HealthState = ResponseOf<"GET", "/admin-ui/admin/provider-health/state">[number]
-type Observed = ResponseOf<"GET", "/admin-ui/admin/provider-health">[number]
 
 const meanings: Readonly<Record<HealthState["status"], Meaning>> = {
   healthy: "good",
@@ -31,20 +29,13 @@ const meanings: Readonly<Record<HealthState["status"], Meaning>> = {
   unknown: "idle"
 }
 
-export const observedPath = "/admin-ui/admin/provider-health"
 const checkPath = "/admin-ui/admin/provider-health/check"
-
-export const observedRequest = ({ from, to }: Pick<Range, "from" | "to">) => ({
-  query: { from: from.toISOString(), to: to.toISOString() }
-})
 
 /** What checks found, what requests saw, and what changed when. It informs people; requests go on whatever it says. */
 export const Health = () => {
   const { change, text } = useTextSearch()
-  const { range } = useRange()
   const mayChange = useAllowed("providers:update")
   const states = useApi("/admin-ui/admin/provider-health/state", {})
-  const observed = useApi(observedPath, observedRequest(range))
   const { error, isBusy, submit } = useSubmit<unknown>()
   const isAsked = text("do") === "check"
   const check = useEffectEvent(() => {
@@ -90,16 +81,7 @@ export const Health = () => {
           }
         />
       </Panel>
-      <Panel title="What requests saw" note="In the range of the top bar." query={observed} height={140} flush>
-        <DataTable
-          name="observed"
-          label="Requests by provider and service"
-          columns={observedColumns}
-          rows={observed.data ?? []}
-          rowId={({ name }) => name}
-          empty={<Empty action={<LongerRange />}>No request in this range.</Empty>}
-        />
-      </Panel>
+      <Observed />
       <HealthHistory name={text("name")} />
       {text("do") === "state" && mayChange && (
         <HealthForm states={states.data ?? []} onClose={() => change({ do: undefined })} />
@@ -124,6 +106,32 @@ const stateColumns: ReadonlyArray<Column<HealthState>> = [
     numeric: true,
     cell: ({ consecutive_failures }) => consecutive_failures
   },
+  {
+    id: "active",
+    header: "active_check_ok",
+    hidden: true,
+    cell: ({ active_check_ok }) => (active_check_ok === null ? "–" : active_check_ok ? "yes" : "no")
+  },
+  {
+    id: "passive-successes",
+    header: "passive_success_count",
+    numeric: true,
+    hidden: true,
+    cell: ({ passive_success_count }) => <Count of={passive_success_count} />
+  },
+  {
+    id: "passive-failures",
+    header: "passive_failure_count",
+    numeric: true,
+    hidden: true,
+    cell: ({ passive_failure_count }) => <Count of={passive_failure_count} />
+  },
+  {
+    id: "cooldown",
+    header: "cooldown_until",
+    hidden: true,
+    cell: ({ cooldown_until }) => <When at={cooldown_until} absent="–" />
+  },
   { id: "circuit", header: "circuit_state", hidden: true, cell: ({ circuit_state }) => <code>{circuit_state}</code> },
   {
     id: "latency",
@@ -132,37 +140,4 @@ const stateColumns: ReadonlyArray<Column<HealthState>> = [
     cell: ({ average_latency_ms }) => (average_latency_ms === null ? "–" : durationText(average_latency_ms))
   },
   { id: "checked", header: "Checked", main: true, cell: ({ checked_at }) => <When at={checked_at} absent="never" /> }
-]
-
-const observedColumns: ReadonlyArray<Column<Observed>> = [
-  { id: "name", header: "Name", cell: ({ name }) => <ForeignText>{name}</ForeignText> },
-  {
-    id: "requests",
-    header: "Requests",
-    numeric: true,
-    main: true,
-    cell: ({ request_count }) => <Count of={request_count} short />
-  },
-  {
-    id: "errors",
-    header: "Errors",
-    numeric: true,
-    main: true,
-    cell: ({ error_count, request_count }) => `${error_count} (${percentText(error_count, request_count)})`
-  },
-  {
-    id: "timeouts",
-    header: "Timeouts",
-    numeric: true,
-    cell: ({ request_count, timeout_count }) => `${timeout_count} (${percentText(timeout_count, request_count)})`
-  },
-  { id: "fallbacks", header: "Fallbacks", numeric: true, cell: ({ fallback_count }) => fallback_count },
-  {
-    id: "latency",
-    header: "Mean time",
-    numeric: true,
-    main: true,
-    cell: ({ request_count, total_latency_ms }) =>
-      request_count === 0 ? "–" : durationText(total_latency_ms / request_count)
-  }
 ]

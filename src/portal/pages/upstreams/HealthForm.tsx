@@ -4,11 +4,14 @@ import { call } from "../../api/control.ts"
 import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { Segments } from "../../shared/page/Segments.tsx"
 import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
+import { type Evidence, EvidenceFields, evidenceOf } from "./EvidenceFields.tsx"
 
 type State = ResponseOf<"GET", "/admin-ui/admin/provider-health/state">[number]
 type NewState = BodyOf<"POST", "/admin-ui/admin/provider-health/state">
 
+const kinds = ["upstream", "internal-service", "compat"] as const
 const statuses = ["healthy", "degraded", "unhealthy", "unknown"] as const
 const circuits = ["closed", "half_open", "open"] as const
 
@@ -21,15 +24,21 @@ export const HealthForm = ({
   readonly onClose: () => void
 }) => {
   const [name, setName] = useState(states[0]?.name ?? "")
+  const [chosenKind, setKind] = useState<NewState["provider"]>()
   const [status, setStatus] = useState<(typeof statuses)[number]>("degraded")
   const [circuit, setCircuit] = useState<(typeof circuits)[number]>("closed")
   const [reason, setReason] = useState("")
+  const [changed, setChanged] = useState<Partial<Evidence>>({})
   const { ask, dialog } = useConfirm()
-  const stored = states.find((state) => state.name === name)
+  // a provider and a service may have the same name
+  const provider = chosenKind ?? states.find((state) => state.name === name)?.provider ?? "upstream"
+  const stored = states.find((state) => state.name === name && state.provider === provider)
+  const evidence = { ...evidenceOf(stored), ...changed }
   const body: NewState = {
     ...stored,
+    ...evidence,
     name,
-    provider: stored?.provider ?? "upstream",
+    provider,
     status,
     circuit_state: circuit,
     last_error_code: reason === "" ? null : reason
@@ -37,7 +46,8 @@ export const HealthForm = ({
   const pick = (state: Partial<NewState>) => ({
     status: state.status,
     circuit_state: state.circuit_state,
-    last_error_code: state.last_error_code
+    last_error_code: state.last_error_code,
+    ...evidenceOf(state)
   })
   return (
     <>
@@ -75,6 +85,7 @@ export const HealthForm = ({
           onChange={setName}
           data-autofocus
         />
+        <Segments aria-label="provider" data={[...kinds]} value={provider} onChange={setKind} />
         <Select
           label="status"
           data={[...statuses]}
@@ -95,6 +106,10 @@ export const HealthForm = ({
           value={reason}
           onChange={({ currentTarget }) => setReason(currentTarget.value)}
         />
+        <details>
+          <summary>More</summary>
+          <EvidenceFields of={evidence} onChange={(part) => setChanged((before) => ({ ...before, ...part }))} />
+        </details>
       </FormDrawer>
       {dialog}
     </>
