@@ -113,6 +113,49 @@ describePortal("Policies", (portal) => {
     await change.getByText("There is no such layer yet: it would be made.").waitFor()
   })
 
+  it("are tried out with all that a simulation takes", async () => {
+    const { axe, page } = await portal.open("/policies/simulate")
+    await portal.gateway.operate("POST", "/policy-layers", {
+      kind: "team",
+      scope_id: "heavy",
+      policy: { max_request_body_bytes: 1_000 }
+    })
+    const request = page.getByRole("region", { name: "The request" })
+    await request.getByText("More", { exact: true }).click()
+    await request.getByLabel("team_id").fill("heavy")
+    await request.getByRole("combobox", { name: "preset" }).click()
+    await page.getByRole("option", { name: "developer" }).click()
+    await request.getByRole("combobox", { name: "provider" }).click()
+    await page.getByRole("option", { name: "upstream" }).click()
+    await request.getByLabel("request_body_bytes").fill("2000")
+    await request.getByRole("combobox", { name: "mandatory_guardrails" }).click()
+    await page.getByRole("option", { name: "pii-redact" }).click()
+    await page.keyboard.press("Escape")
+    assert.deepStrictEqual(await axe(), [])
+    const [sent] = await Promise.all([
+      page.waitForRequest(/policy\/simulate/),
+      page.getByRole("button", { name: "Decide", exact: true }).click()
+    ])
+    assert.deepInclude(sent.postDataJSON(), {
+      team_id: "heavy",
+      preset: "developer",
+      provider: "upstream",
+      request_body_bytes: 2_000,
+      guardrail_policy: { mandatory_guardrails: ["pii-redact"] }
+    })
+    const decision = page.getByRole("region", { name: "Decision" })
+    await decision.getByText("refused").first().waitFor()
+    await decision.getByText("team:heavy").first().waitFor()
+    // what is emptied is sent no more
+    await request.getByLabel("request_body_bytes").fill("")
+    await request.getByLabel("team_id").fill("")
+    const [again] = await Promise.all([
+      page.waitForRequest(/policy\/simulate/),
+      page.getByRole("button", { name: "Decide", exact: true }).click()
+    ])
+    assert.doesNotHaveAnyKeys(again.postDataJSON(), ["team_id", "request_body_bytes"])
+  })
+
   it("show what is effective for a key, whose name is shown as text and is no search", async () => {
     const key = Object(
       await portal.gateway.operate("POST", "/keys", { name: "a\u202Eb", owner_type: "individual" })

@@ -2,6 +2,7 @@ import { Button, Group, Modal, Select, Stack, Textarea, TextInput } from "@manti
 import { useState } from "react"
 import { KeyPicker } from "../../../shared/keys/KeyPicker.tsx"
 import { readCurl } from "./curl.ts"
+import { MoreFields } from "./MoreFields.tsx"
 import { methodOf, methods, type RequestDraft } from "./request.ts"
 
 interface Props {
@@ -13,6 +14,7 @@ interface Props {
 /** A request, written down or pasted as a command of curl. */
 export const RequestForm = ({ onChange, problem, request }: Props) => {
   const [isPasting, setPasting] = useState(false)
+  const [hasMore, setMore] = useState(false)
   const set = (change: Partial<RequestDraft>) => onChange({ ...request, ...change })
   return (
     <Stack gap="sm">
@@ -48,6 +50,10 @@ export const RequestForm = ({ onChange, problem, request }: Props) => {
           Paste a curl command
         </Button>
       </Group>
+      <details onToggle={({ currentTarget }) => setMore(currentTarget.open)}>
+        <summary>More</summary>
+        {hasMore && <MoreFields more={request.more} onChange={(more) => set({ more })} />}
+      </details>
       {isPasting && (
         <PasteCurl
           onClose={() => setPasting(false)}
