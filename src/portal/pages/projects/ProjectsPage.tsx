@@ -107,6 +107,7 @@ const columns: ReadonlyArray<Column<Row>> = [
         </Badge>
       ))
   },
+  { id: "id", header: "Id", hidden: true, cell: ({ id }) => <code>{id}</code> },
   {
     id: "created",
     header: "Created",
