@@ -82,6 +82,11 @@ describePortal("Requests", (portal) => {
     await page.getByText("would be refused").waitFor()
     await page.getByText("model:forbidden-model", { exact: true }).waitFor()
     await page.getByText("refuses", { exact: true }).first().waitFor()
+    const traces = page.getByRole("figure", { name: "Raw traces" })
+    assert.isFalse(await traces.isVisible())
+    await page.getByText("Raw traces", { exact: true }).click()
+    assert.match(await traces.innerText(), /policy_trace[\s\S]*policy_version=/)
+    assert.deepStrictEqual(await axe(), [])
   })
 
   it("lead to the policy that refused them, and to the simulator with their model", async () => {

@@ -2,6 +2,7 @@ import { Skeleton } from "@mantine/core"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { Decision } from "./Decision.tsx"
+import { RawTraces } from "./RawTraces.tsx"
 import styles from "./RequestDetail.module.css"
 import { RequestFacts } from "./RequestFacts.tsx"
 import { RequestGuardrails } from "./RequestGuardrails.tsx"
@@ -55,6 +56,7 @@ export const RequestDetail = ({ id, wide = false }: Props) => {
       </div>
       <Panel title="Record">
         <RequestFacts row={row} bundle={bundle.data} />
+        {bundle.data !== undefined && <RawTraces bundle={bundle.data} />}
       </Panel>
     </div>
   )
