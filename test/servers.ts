@@ -256,7 +256,8 @@ export default async function setup(project: TestProject) {
     await provide(name, await find(servers[name], () => (docker ??= dockerAnswers()), started))
   }
   await provide("chromium", program("chromium"))
-  project.provide("headlessChromium", program("chromium", ["chromium-headless-shell"]).place ?? null)
+  const headless = program("chromium", ["chromium-headless-shell"])
+  project.provide("headlessChromium", headless.missing === undefined ? headless.place : null)
   await provide("prometheus", program("prometheus"))
   await provide("haproxy", program("haproxy"))
   await provide("registry", await asked)
