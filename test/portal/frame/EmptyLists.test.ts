@@ -33,9 +33,6 @@ describePortal("Lists without rows", (portal) => {
     await longer.click()
     await page.waitForURL("**range=30d")
     await eventuallyTrue(async () => (await longer.count()) === 0)
-    await page.goto(`${portal.gateway.control}/admin-ui/tasks?q=since:2h`)
-    await page.getByText("No task matches in the time of the search.").waitFor()
-    assert.strictEqual(await longer.count(), 0)
   })
 
   it("name nothing that the token may not do", async () => {

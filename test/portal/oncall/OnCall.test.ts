@@ -44,6 +44,12 @@ describePortal(
       await page.getByRole("button", { name: "Edit", exact: true }).waitFor()
     })
 
+    it("are not led to a longer range by a search that has a time of its own", async () => {
+      const { page } = await portal.open("/tasks?q=since:2h+type:nothing")
+      await page.getByText("No task matches in the time of the search.").waitFor()
+      assert.strictEqual(await page.getByRole("link", { name: "Look at 30 days" }).count(), 0)
+    })
+
     it("see why not all letters were archived, and why they could not be taken back", async () => {
       await allAreDead(portal)
       const [first, second] = (await lettersOf(portal)).filter(
