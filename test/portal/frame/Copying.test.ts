@@ -16,11 +16,12 @@ describePortal("Copied pages", (portal) => {
   it("are the requests of what is shown", async () => {
     const { page } = await portal.open("/keys")
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    const { id } = Object(await portal.gateway.operate("POST", "/projects", { name: "checkout" }))
     const pages = [
       ["/limits", ["limits/state?scope=all&limit=500"]],
       ["/limits/requests?state=open", ["limits/raise-requests?state=open&limit=100"]],
       ["/usage", ["usage/by-", "breakdown_limit=101", "sort_by="]],
-      ["/usage?tab=unused&project_id=00000000-0000-4000-8000-000000000001", ["usage/unused-keys?project_id=00000000"]],
+      [`/usage?tab=unused&project_id=${id}`, [`usage/unused-keys?project_id=${id}&`]],
       ["/models?priced=false", ["admin/models?priced=false"]],
       ["/models?tab=prices", ["admin/model-prices"]],
       ["/policies?kind=team", ["policy-layers?kind=team"]],
