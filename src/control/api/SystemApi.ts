@@ -89,7 +89,7 @@ export const SystemApi = HttpApiGroup.make("system")
       .annotateMerge(operation("Show the processes, the servers and the schema", "usage:read"))
       .annotate(OpenApi.Description, "`role` to `doors` are those of the process that answers."),
     HttpApiEndpoint.get("inventory", "/inventory", { success: Inventory }).annotateMerge(
-      operation("Count active keys, enabled routes and services, policy layers and recent audit events", "usage:read")
+      operation("Count keys, routes, services, policy layers and recent audit events", "usage:read")
     ),
     HttpApiEndpoint.post("drain", "/processes/:id/drain", {
       params: { id: Id },
