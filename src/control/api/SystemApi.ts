@@ -61,7 +61,7 @@ const Enabled = Schema.Struct({ enabled: Schema.Int, total: Schema.Int })
 
 /**
  * Counts the keys that may be used, the routes and services that are enabled, the policy layers, and the audit events of
- * the last 24 hours. Each is counted up to 10,000, and `…_at_least` is true if there are more.
+ * the last 24 hours. Keys, layers and events are counted up to 10,000, and `…_at_least` is true if there are more.
  */
 export const Inventory = Schema.Struct({
   active_keys: Schema.Int,
