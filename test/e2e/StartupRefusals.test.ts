@@ -38,7 +38,8 @@ const temporaryFolder = Effect.acquireRelease(
 const readable = ([took, { code, output }]: Effect.Success<ReturnType<typeof refused>>, sentence: RegExp) => {
   assert.match(output, sentence)
   assert.notMatch(output, /^\s+at .*:\d+:\d+/m)
-  assert.isBelow(output.trimEnd().split("\n").length, 12)
+  // parts that had started already may have logged
+  assert.isBelow(output.split("\n").filter((line) => line !== "" && !line.startsWith("{")).length, 12)
   assert.isTrue(typeof code === "number" && code > 0, `it ended with ${code}`)
   // far above what it takes: a machine may be busy, and a start that hangs takes for ever
   assert.isBelow(Duration.toSeconds(took), 90)
