@@ -178,7 +178,10 @@ const make = Effect.gen(function* () {
     return {
       rows: page.rows.map((event) => {
         const { amounts, check = null } = denialOf.get(event.id) ?? {}
-        const refusal = sentenceOf({ statusCode: event.status_code, errorCode: event.error_code, check, amounts })
+        const refusal = sentenceOf({
+          ...{ check, amounts, isOfService: event.service_name !== null },
+          ...{ statusCode: event.status_code, errorCode: event.error_code }
+        })
         const refused_model = check === "model" ? event.model : null
         return { ...event, refusal, meter: ownLimitOf(check), refused_model }
       }),

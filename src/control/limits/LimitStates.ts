@@ -43,6 +43,12 @@ export class LimitStates extends Context.Service<
 
 const defaultLimit = 100
 
+/**
+ * A counter begins with the first request after its limit was set. So many counters of the keys of a page are restored
+ * until then: more would take the list too long.
+ */
+const mostRestored = 10
+
 /** A key is near a limit from this share on. */
 const nearShare = 0.8
 
@@ -54,8 +60,8 @@ const make = Effect.gen(function* () {
   const { restore } = yield* RestoredCounters
   const context = yield* Effect.context<Redis>()
 
-  /** Reads the counters, and restores lost ones from the usage records where `restoring`. */
-  const statesOf = Effect.fnUntraced(function* (limits: ReadonlyArray<NamedLimits>, restoring: boolean) {
+  /** Reads the counters, and restores so many of the lost ones from the usage records. */
+  const statesOf = Effect.fnUntraced(function* (limits: ReadonlyArray<NamedLimits>, mostRestored: number) {
     const now = yield* DateTime.now
     const millis = DateTime.toEpochMillis(now)
     const counting = limits.filter(({ scope }) => scope.meters.length > 0)
@@ -63,7 +69,8 @@ const make = Effect.gen(function* () {
       counting.map(({ scope }) => scope),
       millis
     ).pipe(Effect.provide(context), orUnavailable)
-    const restored = restoring ? yield* restore(readings.filter(({ known }) => !known)) : new Map()
+    const lost = readings.filter(({ known }) => !known).slice(0, mostRestored)
+    const restored = lost.length === 0 ? new Map<string, number>() : yield* restore(lost)
     const owners = counting.flatMap((one) => one.scope.meters.map(() => one))
     return Arr.zipWith(owners, readings, (owner, reading) =>
       toLimitState(owner, reading, restored.get(reading.meter.key), millis)
@@ -94,7 +101,7 @@ const make = Effect.gen(function* () {
         const ofLayer = ownersOf(owner)
         return { ...one, name: shownName(layer, ofLayer), owners: ofLayer }
       }),
-      true
+      Number.POSITIVE_INFINITY
     )
   }, toStoreFailures)
 
@@ -102,7 +109,7 @@ const make = Effect.gen(function* () {
     const layer = yield* keys.layer(id)
     if (layer === undefined)
       return yield* new ControlError("not_found", "No policy layer has this id.", { param: "id" })
-    return yield* statesOf(yield* shared([layer], yield* DateTime.now), true)
+    return yield* statesOf(yield* shared([layer], yield* DateTime.now), Number.POSITIVE_INFINITY)
   })
 
   const sharedOf = ({ id = "", scope }: LimitStateQuery) =>
@@ -118,9 +125,8 @@ const make = Effect.gen(function* () {
     const layers = yield* policies.layersForOwners(rows.map(({ key }) => ownerOf(key)))
     const ofLayers = cursor === undefined ? yield* shared(yield* sharedOf(query), now) : []
     const ofKeys = rows.map(({ key, name, owners }) => ({ ...BindingLimits.ofKey(layers, key, now), name, owners }))
-    const states = [...(yield* statesOf(ofLayers, scope !== "all")), ...(yield* statesOf(ofKeys, false))].sort(
-      byNearness
-    )
+    const ofAllLayers = yield* statesOf(ofLayers, scope === "all" ? 0 : Number.POSITIVE_INFINITY)
+    const states = [...ofAllLayers, ...(yield* statesOf(ofKeys, mostRestored))].sort(byNearness)
     const oldest = rows.at(-1)?.lastUsedAt
     const page: LimitStatePage = {
       limits: states.slice(0, limit),
@@ -137,7 +143,7 @@ const make = Effect.gen(function* () {
     const now = yield* DateTime.now
     const layers = yield* policies.layersForOwners(found.map(({ key }) => ownerOf(key)))
     const limits = found.map(({ key, name, owners }) => ({ ...BindingLimits.ofKey(layers, key, now), name, owners }))
-    const near = (yield* statesOf(limits, false)).filter(
+    const near = (yield* statesOf(limits, 0)).filter(
       ({ share, window }) => window !== "minute" && share !== null && share >= nearShare
     )
     return new Set(near.map(({ scope_id }) => scope_id))

@@ -124,7 +124,8 @@ const make = Effect.gen(function* () {
             check: record.denial?.check ?? null,
             amounts: record.denial?.amounts,
             errorCode: record.error_code,
-            statusCode: record.status_code
+            statusCode: record.status_code,
+            isOfService: record.service_name !== null
           })?.sentence ?? null,
         check: record.denial?.check ?? null,
         layer: record.denial?.layer ?? null,

@@ -7,6 +7,8 @@ export interface FailedRequest {
   readonly errorCode: string | null
   /** The check that refused the request, such as `model` or `shared_daily_budget_usd`. */
   readonly check: string | null
+  /** True if the request was for a registered service. Default: it was for a model. */
+  readonly isOfService?: boolean
   /** Only if a limit refused the request. */
   readonly amounts?: DeniedAmounts | undefined
 }
@@ -111,33 +113,36 @@ const byCode: Readonly<Record<string, Refusal>> = {
     "The gateway could not check its limits.",
     "Send it again shortly; tell an operator if it stays so."
   ),
-  upstream_connection: say(
-    "The model provider could not be reached.",
-    "Send it again later; tell an operator if it stays so."
-  ),
-  upstream_timeout: say(
-    "The model provider did not respond in time.",
-    "Send it again, with a smaller request if it stays so."
-  ),
   invalid_configuration: say("The gateway is not configured completely.", "Give an operator the request id."),
   internal_error: say("The gateway failed.", "Give an operator the request id.")
 }
 
 /** Says in plain words why a request failed. `null` if it did not fail. */
-export const sentenceOf = ({ amounts, check, errorCode, statusCode }: FailedRequest): Refusal | null => {
-  if (errorCode === null) return statusCode < 400 ? null : ofUpstream(statusCode)
+export const sentenceOf = (request: FailedRequest): Refusal | null => {
+  const { amounts, check, errorCode, isOfService = false, statusCode } = request
+  const upstream = isOfService ? "The service" : "The model provider"
+  if (errorCode === null) return statusCode < 400 ? null : answered(upstream, statusCode)
   const limit = check === null ? undefined : limitOfCheck(check)
   if (limit !== undefined) return ofLimit({ ...limit, amounts })
   return (
     (check === null ? undefined : byCheck[check]) ??
+    unanswered(upstream)[errorCode] ??
     byCode[errorCode] ??
     say(`The request failed (${errorCode}).`, "Give an operator the request id.")
   )
 }
 
-const ofUpstream = (status: number): Refusal =>
+const unanswered = (upstream: string): Readonly<Record<string, Refusal>> => ({
+  upstream_connection: say(
+    `${upstream} could not be reached.`,
+    "Send it again later; tell an operator if it stays so."
+  ),
+  upstream_timeout: say(`${upstream} did not respond in time.`, "Send it again, with a smaller request if it stays so.")
+})
+
+const answered = (upstream: string, status: number): Refusal =>
   status === 429
-    ? say("The model provider had too many requests.", "Send it again later.")
+    ? say(`${upstream} had too many requests.`, "Send it again later.")
     : status >= 500
-      ? say(`The model provider failed with status ${status}.`, "Send it again later.")
-      : say(`The model provider refused the request with status ${status}.`, "Correct what its error message named.")
+      ? say(`${upstream} failed with status ${status}.`, "Send it again later.")
+      : say(`${upstream} refused the request with status ${status}.`, "Correct what its error message named.")

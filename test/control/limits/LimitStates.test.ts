@@ -162,8 +162,34 @@ Metered.suite("State of limits", (it) => {
       const cold = Metered.listed(yield* ok("GET", `${admin}/limits/state?scope=all`))
       const lost = cold.find((found) => at(found, "scope_id") === two.id && at(found, "meter") === "daily_budget_usd")
       assert(lost !== undefined)
-      assert.deepStrictEqual(pick(lost, "state", "used", "remaining", "share", "forecast"), {
-        state: "unknown",
+      assert.deepStrictEqual(pick(lost, "state", "used", "remaining", "share"), {
+        state: "restored",
+        used: 0.2,
+        remaining: 0.2,
+        share: 0.5
+      })
+    })
+  )
+
+  it.effect("a list restores the first lost counters of its keys, and no more than ten", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const policy = { policy: { daily_budget_usd: 5 } }
+      const ids = yield* Effect.forEach(Array.from({ length: 11 }), () =>
+        Effect.map(Metered.newKey(policy), ({ id }) => id)
+      )
+      yield* sql`UPDATE api_keys SET last_used_at = now() + interval '1 minute' WHERE id = ANY(${ids}::uuid[])`
+      const found = Metered.listed(yield* ok("GET", `${admin}/limits/state?scope=all&limit=500`)).filter((one) =>
+        ids.includes(String(at(one, "scope_id")))
+      )
+      const of = (state: string) => found.filter((one) => at(one, "state") === state)
+      assert.deepStrictEqual([of("restored").length, of("unknown").length], [10, 1])
+      assert.deepStrictEqual(pick(of("restored")[0] ?? {}, "used", "remaining", "share"), {
+        used: 0,
+        remaining: 5,
+        share: 0
+      })
+      assert.deepStrictEqual(pick(of("unknown")[0] ?? {}, "used", "remaining", "share", "forecast"), {
         used: null,
         remaining: null,
         share: null,

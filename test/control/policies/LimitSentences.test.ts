@@ -52,3 +52,14 @@ describe("the sentence of a limit that refused a request", () => {
     assert.include(refusal?.sentence, "($0.01)")
   })
 })
+
+describe("the sentence of an upstream that failed", () => {
+  it.each([
+    ["a model", false, "The model provider could not be reached.", "The model provider failed with status 503."],
+    ["a service", true, "The service could not be reached.", "The service failed with status 503."]
+  ])("names what the request was for: %s", (_, isOfService, unreached, failed) => {
+    const of = (statusCode: number, errorCode: string | null) =>
+      sentenceOf({ statusCode, errorCode, check: null, isOfService })?.sentence
+    assert.deepStrictEqual([of(502, "upstream_connection"), of(503, null)], [unreached, failed])
+  })
+})
