@@ -1,24 +1,27 @@
 import { Stack } from "@mantine/core"
-import { useRange } from "../../address/range.ts"
+import { type Range, useRange } from "../../address/range.ts"
+import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { TimeChart } from "../../shared/charts/TimeChart.tsx"
 import { LongerRange } from "../../shared/links/LongerRange.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
+import { bucketMsOf, bucketTimes, type Interval } from "../../shared/usage/buckets.ts"
 import { Facts } from "../../shared/words/Facts.tsx"
 import { countText, durationText, percentText } from "../../shared/words/format.ts"
 import { JsonView } from "../../shared/words/JsonView.tsx"
 import { actions, failureSentences, type Guardrail } from "./words/words.tsx"
 
+type Bucket = ResponseOf<"GET", "/admin-ui/admin/guardrails/timeseries">["buckets"][number]
+
 const colors = { allow: "var(--good)", modify: "var(--working)", warn: "var(--warning)", block: "var(--bad)" }
-const intervalMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
 /** What the guardrail did in the range of the top bar, how long it took, and how it is set. */
 export const Overview = ({ guardrail }: { readonly guardrail: Guardrail }) => {
   const { range } = useRange()
-  const hours = (range.to.getTime() - range.from.getTime()) / intervalMs.hour
-  const interval = hours <= 6 ? "minute" : hours <= 72 ? "hour" : "day"
+  const hours = (range.to.getTime() - range.from.getTime()) / bucketMsOf("hour")
+  const interval: Interval = hours <= 6 ? "minute" : hours <= 72 ? "hour" : "day"
   const series = useApi("/admin-ui/admin/guardrails/timeseries", {
     query: { guardrail: guardrail.name, interval, from: range.from.toISOString(), to: range.to.toISOString() }
   })
@@ -26,7 +29,7 @@ export const Overview = ({ guardrail }: { readonly guardrail: Guardrail }) => {
   const sum = (of: (bucket: (typeof buckets)[number]) => number) => buckets.reduce((total, one) => total + of(one), 0)
   const total = sum(({ count }) => count)
   const of = (action: string) => sum((one) => (one.action === action ? one.count : 0))
-  const points = filled(buckets, intervalMs[interval])
+  const points = pointsOf(range, interval, buckets)
   const known = series.data !== undefined
   return (
     <Stack gap="sm">
@@ -64,7 +67,7 @@ export const Overview = ({ guardrail }: { readonly guardrail: Guardrail }) => {
           series={actions.map((key) => ({ key, label: key, color: colors[key] }))}
           points={points}
           format={countText}
-          bucketMs={intervalMs[interval]}
+          bucketMs={bucketMsOf(interval)}
         />
       </Panel>
       <Settings guardrail={guardrail} />
@@ -72,23 +75,13 @@ export const Overview = ({ guardrail }: { readonly guardrail: Guardrail }) => {
   )
 }
 
-/** A bucket without executions is zero. */
-const filled = (
-  buckets: ReadonlyArray<{ readonly bucket: string; readonly action: string; readonly count: number }>,
-  stepMs: number
-) => {
-  const byTime = new Map<number, Record<string, number>>()
-  for (const { action, bucket, count } of buckets) {
-    const at = Date.parse(bucket)
-    byTime.set(at, { ...byTime.get(at), [action]: count })
-  }
-  const times = [...byTime.keys()]
-  const [first = 0, last = -1] = [Math.min(...times), Math.max(...times)]
-  if (times.length === 0) return []
-  return Array.from({ length: Math.round((last - first) / stepMs) + 1 }, (_, place) => {
-    const at = first + place * stepMs
-    return { at, values: byTime.get(at) ?? {} }
-  })
+/** Returns the executions of each bucket of the range by their actions. */
+const pointsOf = (range: Range, interval: Interval, buckets: ReadonlyArray<Bucket>) => {
+  const byTime = Map.groupBy(buckets, ({ bucket }) => Date.parse(bucket))
+  return bucketTimes(range, interval).map((at) => ({
+    at,
+    values: Object.fromEntries((byTime.get(at) ?? []).map(({ action, count }) => [action, count]))
+  }))
 }
 
 const Settings = ({ guardrail }: { readonly guardrail: Guardrail }) => (

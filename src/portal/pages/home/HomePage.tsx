@@ -33,6 +33,7 @@ const HomePage = () => {
   const isInTrouble = queues.openLetters > 0 || queues.queues.some(({ state }) => state !== "well")
   const leave = () => {
     setStep("over")
+    window.scrollTo(0, 0)
     void spend.query.refetch()
   }
   if (step === "begun")

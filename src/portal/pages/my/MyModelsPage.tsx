@@ -49,7 +49,7 @@ const MyModelsPage = () => {
         <DataTable
           name="my-models"
           label="Models"
-          columns={columns}
+          columns={rows.some(({ note }) => note) ? columns : columnsWithoutNote}
           rows={rows}
           rowId={({ model }) => model}
           empty={
@@ -79,7 +79,7 @@ const columns: ReadonlyArray<Column<ModelRow>> = [
       )
   },
   { id: "note", header: "Note", cell: ({ note }) => note ?? "" },
-  { id: "requests", header: "Your requests (30 days)", numeric: true, cell: ({ requests }) => <Count of={requests} /> },
+  { id: "requests", header: "Requests, 30 days", numeric: true, cell: ({ requests }) => <Count of={requests} /> },
   { id: "tokens", header: "Tokens", numeric: true, cell: ({ tokens }) => <Count of={tokens} short /> },
   { id: "spent", header: "Spent", numeric: true, cell: ({ spent }) => <Money usd={spent} /> },
   {
@@ -97,5 +97,7 @@ const columns: ReadonlyArray<Column<ModelRow>> = [
     )
   }
 ]
+
+const columnsWithoutNote = columns.filter(({ id }) => id !== "note")
 
 export default MyModelsPage

@@ -31,8 +31,8 @@ export const EndpointPrices = ({ service }: { readonly service: Service }) => {
     <Stack gap="sm">
       {stale.length > 0 && (
         <Alert color="gray" title={countedText(stale.length, "stale price")}>
-          The document of the service does not have these endpoints. Their prices hold for requests to them until
-          somebody removes them.
+          The document of the service lacks what is marked stale. Such prices hold for requests until somebody removes
+          them.
           {mayChange && stale.length > 1 && (
             <Button variant="default" display="block" mt="xs" onClick={() => remove(stale)}>
               Remove all of them

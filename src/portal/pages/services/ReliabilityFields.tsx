@@ -15,7 +15,9 @@ export const ReliabilityFields = ({ error, fields, isConfigured, set }: Props) =
       <PasswordInput
         label="credential"
         description={
-          isConfigured ? "One is configured. A new one replaces it." : "Sent to the service; never shown again."
+          isConfigured
+            ? "One is configured. A new one replaces it."
+            : "Sent to the service; never shown again. Requests are refused until it is set."
         }
         value={fields.credential}
         onChange={({ currentTarget }) => set({ credential: currentTarget.value })}

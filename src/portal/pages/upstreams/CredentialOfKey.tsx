@@ -38,7 +38,7 @@ const owners: Readonly<Record<OfFamily["places"][number]["source"], string>> = {
   key: "the key",
   project: "its project",
   provider: "the provider",
-  environment: "the variables"
+  environment: "the environment"
 }
 
 const placeWords: Readonly<Record<OfFamily["places"][number]["state"], string>> = {

@@ -78,13 +78,7 @@ export const HealthForm = ({
         }
         onClose={onClose}
       >
-        <Autocomplete
-          label="name"
-          data={states.map((state) => state.name)}
-          value={name}
-          onChange={setName}
-          data-autofocus
-        />
+        <Autocomplete label="name" data={states.map((state) => state.name)} value={name} onChange={setName} />
         <Segments aria-label="provider" data={[...kinds]} value={provider} onChange={setKind} />
         <Select
           label="status"

@@ -4,7 +4,7 @@ import { shownText } from "./marks.ts"
 /** So much of the end of an id is seen however little room there is. */
 const keptAtEnd = 8
 /** So much has room on a phone. */
-const alwaysWhole = 20
+const alwaysWhole = 12
 
 /**
  * An id that somebody else wrote, cut in its middle where there is no room: ids of one family differ at their ends. Its

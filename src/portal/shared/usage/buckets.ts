@@ -27,6 +27,17 @@ const startOf = ({ from }: Pick<Range, "from">, interval: Interval): number =>
 export const bucketCount = (range: Pick<Range, "from" | "to">, interval: Interval): number =>
   Math.max(0, Math.ceil((range.to.getTime() - startOf(range, interval)) / lengths[interval]))
 
+/** The beginnings of the buckets of a range. A chart has no room for more. */
+export const bucketTimes = (range: Pick<Range, "from" | "to">, interval: Interval): ReadonlyArray<number> => {
+  const first = startOf(range, interval)
+  return Array.from(
+    { length: Math.min(mostBuckets, bucketCount(range, interval)) },
+    (_, place) => first + place * lengths[interval]
+  )
+}
+
+const mostBuckets = 4_000
+
 /** Points for all buckets of the range: those without requests are zero, for the API leaves them out. */
 export const filled = (
   range: Pick<Range, "from" | "to">,
@@ -34,11 +45,6 @@ export const filled = (
   buckets: ReadonlyArray<Bucket>,
   valuesOf: (buckets: ReadonlyArray<Bucket>) => Readonly<Record<string, number | null>>
 ): ReadonlyArray<TimePoint> => {
-  const step = lengths[interval]
   const byTime = Map.groupBy(buckets, ({ bucket }) => Date.parse(bucket))
-  const first = startOf(range, interval)
-  return Array.from({ length: Math.min(4_000, bucketCount(range, interval)) }, (_, place) => {
-    const at = first + place * step
-    return { at, values: valuesOf(byTime.get(at) ?? []) }
-  })
+  return bucketTimes(range, interval).map((at) => ({ at, values: valuesOf(byTime.get(at) ?? []) }))
 }

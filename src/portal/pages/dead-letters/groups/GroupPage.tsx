@@ -70,11 +70,13 @@ const GroupPage = () => {
             <code>
               <ForeignText>{name.reason}</ForeignText>
             </code>
-            .{" "}
             {group?.stack_line != null && (
-              <code>
-                <ForeignText>{group.stack_line}</ForeignText>
-              </code>
+              <>
+                {" "}
+                <code>
+                  <ForeignText>{group.stack_line}</ForeignText>
+                </code>
+              </>
             )}
           </>
         }

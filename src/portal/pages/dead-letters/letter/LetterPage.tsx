@@ -152,12 +152,17 @@ const LetterActions = ({ letter }: { readonly letter: Letter }) => {
   const [asked, setAsked] = useState<"replay" | "force" | "archive">()
   const { diagnosis, dlq_id, source_queue_name, state, task_id } = letter
   const close = () => setAsked(undefined)
+  /** On a phone the editor is below what is seen. */
+  const editBelow = () => {
+    change({ tab: "edit" })
+    requestAnimationFrame(() => document.querySelector("main [role=tablist]")?.scrollIntoView())
+  }
   return (
     <>
       {mayOperate && state === "dead_lettered" && (
         <>
           <Button onClick={() => setAsked("replay")}>Replay</Button>
-          <Button variant="default" onClick={() => change({ tab: "edit" })}>
+          <Button variant="default" onClick={editBelow}>
             Edit
           </Button>
         </>

@@ -1,9 +1,13 @@
 import { Link } from "@tanstack/react-router"
 import type { DeadLetterSummary } from "../../../api/TaskTypes.ts"
+import { ForeignId } from "../../../shared/foreign/ForeignId.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
+import { shownText } from "../../../shared/foreign/marks.ts"
 import type { Column } from "../../../shared/table/DataTable.tsx"
 import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
+
+const shownOfId = 12
 
 const text = (value: string | null | undefined) => (value ? <ForeignText title={value}>{value}</ForeignText> : "–")
 
@@ -13,8 +17,12 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
     header: "Task",
     csv: ["dlq_id", "task_id"],
     cell: ({ dlq_id, task_id }) => (
-      <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-        <ForeignText title={task_id ?? dlq_id}>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
+      <Link
+        to="/dead-letters/$dlqId"
+        params={{ dlqId: dlq_id }}
+        aria-label={shownText(task_id ?? dlq_id.slice(0, shownOfId))}
+      >
+        {task_id === null ? dlq_id.slice(0, shownOfId) : <ForeignId id={task_id} />}
       </Link>
     )
   },
