@@ -24,7 +24,7 @@ describePortal("Guardrails", (portal) => {
     await page.getByRole("combobox", { name: "Action" }).click()
     await page.getByRole("option", { name: "block" }).click()
     await page.waitForURL(/tab=executions.*action=block|action=block.*tab=executions/)
-    await page.getByText("No execution matches in this range.").waitFor()
+    await page.getByText("No run in this range matches these filters.").waitFor()
     await page.goto(`${portal.gateway.control}/admin-ui/guardrails?tab=executions`)
     await rows.first().getByRole("link", { name: "pii-redact" }).click()
     await page.getByRole("heading", { name: "pii-redact", level: 1 }).waitFor()

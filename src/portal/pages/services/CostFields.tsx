@@ -54,6 +54,7 @@ export const CostFields = ({ error, fields, set }: FieldsProps) => {
             />
             <TextInput
               label="json_pointer"
+              placeholder="/mode"
               w={120}
               value={rule.json_pointer}
               onChange={({ currentTarget }) => change(place, { json_pointer: currentTarget.value })}
@@ -61,6 +62,7 @@ export const CostFields = ({ error, fields, set }: FieldsProps) => {
             />
             <TextInput
               label="equals"
+              placeholder="deep"
               w={110}
               value={rule.equals}
               onChange={({ currentTarget }) => change(place, { equals: currentTarget.value })}
