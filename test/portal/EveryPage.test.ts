@@ -117,7 +117,7 @@ const lookAt = async (
 
 const inView = ([scheme, width]: View) => `in ${scheme} colours at ${width} pixels`
 
-/** What the pages show: what is usual, as much as may be and in many processes, or nothing yet. */
+/** The pages show a usual installation, one of many rows and processes, or a new one. */
 type Fixture = "typical" | "large" | "empty"
 
 const testState = (

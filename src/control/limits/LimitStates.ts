@@ -60,8 +60,8 @@ const make = Effect.gen(function* () {
   const { restore } = yield* RestoredCounters
   const context = yield* Effect.context<Redis>()
 
-  /** Reads the counters, and restores so many of the lost ones from the usage records. */
-  const statesOf = Effect.fnUntraced(function* (limits: ReadonlyArray<NamedLimits>, mostRestored: number) {
+  /** Reads the counters, and restores at most `most` of the lost ones from the usage records. */
+  const statesOf = Effect.fnUntraced(function* (limits: ReadonlyArray<NamedLimits>, most: number) {
     const now = yield* DateTime.now
     const millis = DateTime.toEpochMillis(now)
     const counting = limits.filter(({ scope }) => scope.meters.length > 0)
@@ -69,7 +69,7 @@ const make = Effect.gen(function* () {
       counting.map(({ scope }) => scope),
       millis
     ).pipe(Effect.provide(context), orUnavailable)
-    const lost = readings.filter(({ known }) => !known).slice(0, mostRestored)
+    const lost = readings.filter(({ known }) => !known).slice(0, most)
     const restored = lost.length === 0 ? new Map<string, number>() : yield* restore(lost)
     const owners = counting.flatMap((one) => one.scope.meters.map(() => one))
     return Arr.zipWith(owners, readings, (owner, reading) =>

@@ -14,6 +14,7 @@ import { ReplayDialog } from "../../shared/tasks/ReplayDialog.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { ArchiveDialog } from "./archive/ArchiveDialog.tsx"
+import { letterName } from "./letterName.ts"
 import styles from "./letters/DeadLetters.module.css"
 
 const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
@@ -62,7 +63,7 @@ const UnknownLetter = ({ letter }: { readonly letter: DeadLetterSummary }) => {
   return (
     <li>
       <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-        <ForeignText>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
+        <ForeignText>{letterName({ dlq_id, task_id })}</ForeignText>
       </Link>
       <span className={styles.stack}>
         unknown since <When at={replay_unknown_at} />

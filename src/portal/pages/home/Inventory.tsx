@@ -9,7 +9,7 @@ interface Props {
   readonly isAsked: boolean
 }
 
-/** How large the installation is and how much is changed in it, in one line. */
+/** One line tells the size of the installation, and how much operators change in it. */
 export const Inventory = ({ isAsked }: Props) => {
   const { data, error } = useInventory(isAsked)
   const maySeeLayers = useAllowed("policies:update")

@@ -88,7 +88,7 @@ export const useSpend = () => {
   }, [found, from, today, month, monthEnd, now])
 }
 
-/** How many keys, routes, services and layers there are, and how many audit events of a day. */
+/** Reads the numbers of keys, routes, services and layers, and of the audit events of a day. */
 export const useInventory = (enabled: boolean) => useApi("/admin-ui/admin/system/inventory", {}, { enabled })
 
 export interface BoardQueue {

@@ -2,18 +2,10 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import type { Column } from "../../shared/table/DataTable.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { KeyServiceNames, PolicySummary } from "./words/KeySummaries.tsx"
-import styles from "./words/KeyWords.module.css"
 import { Due, KeyName, KeySpend, KeyState, Tags } from "./words/KeyWords.tsx"
 import type { Key } from "./words/key.ts"
 
-const orNone = (text: string | null) =>
-  text === null ? (
-    "–"
-  ) : (
-    <ForeignText className={styles.short} title={text}>
-      {text}
-    </ForeignText>
-  )
+const orNone = (text: string | null) => (text === null ? "–" : <ForeignText title={text}>{text}</ForeignText>)
 
 export const columns: ReadonlyArray<Column<Key>> = [
   {
@@ -32,18 +24,20 @@ export const columns: ReadonlyArray<Column<Key>> = [
   {
     id: "project",
     header: "Project",
+    short: true,
     csv: ["project_id", "project_name"],
     cell: ({ project_name }) => orNone(project_name)
   },
   {
     id: "owner",
     header: "Owner",
+    short: true,
     main: true,
     labelled: true,
     csv: ["owner_email"],
     cell: ({ owner_email }) => orNone(owner_email)
   },
-  { id: "team", header: "Team", csv: ["team_id"], cell: ({ team_id }) => orNone(team_id) },
+  { id: "team", header: "Team", short: true, csv: ["team_id"], cell: ({ team_id }) => orNone(team_id) },
   {
     id: "last_used",
     header: "Last used",

@@ -9,7 +9,6 @@ import { When } from "../../shared/words/When.tsx"
 import { LimitsFrame, NameFilter } from "./LimitsFrame.tsx"
 import { NoLimits } from "./LimitsPage.tsx"
 import { LookedNote } from "./LookedNote.tsx"
-import styles from "./state/Limits.module.css"
 import { type LimitState, limitId, ownerOf } from "./state/limitStates.ts"
 import { useLimitPages } from "./useLimitPages.ts"
 
@@ -23,9 +22,10 @@ const columns: ReadonlyArray<Column<LimitState>> = [
   {
     id: "owners",
     header: "Owners",
+    short: true,
     cell: ({ owner_email, project_name, team_id }) => {
       const owners = [owner_email, project_name, team_id].filter((owner) => owner !== null)
-      return owners.length === 0 ? "–" : <ForeignText className={styles.owners}>{owners.join(", ")}</ForeignText>
+      return owners.length === 0 ? "–" : <ForeignText title={owners.join(", ")}>{owners.join(", ")}</ForeignText>
     }
   },
   { id: "window", header: "Window", main: true, cell: ({ window }) => window },

@@ -7,11 +7,11 @@ import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
-import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
+import { ImportList } from "./ImportList.tsx"
 
 type StudioService = ResponseOf<"GET", "/admin-ui/admin/studio/services">[number]
 type Registered = ResponseOf<"GET", "/admin-ui/admin/services">[number]
@@ -30,15 +30,7 @@ export const StudioServices = ({ isConnected }: { readonly isConnected: boolean 
   if (!isConnected) {
     return (
       <Panel title="Services of the studio">
-        <Empty
-          action={
-            mayChange && (
-              <LinkButton path="/studio" search={{ tab: "registry" }}>
-                Import a list
-              </LinkButton>
-            )
-          }
-        >
+        <Empty action={<ImportList />}>
           Connect a studio first. You can also import a list of services as JSON, without a studio.
         </Empty>
       </Panel>

@@ -7,11 +7,11 @@ import { useAllowed } from "../../api/session.ts"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { JsonDiff } from "../../shared/diff/JsonDiff.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
-import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { When } from "../../shared/words/When.tsx"
+import { ImportList } from "./ImportList.tsx"
 import { RegistryDifference } from "./RegistryDifference.tsx"
 
 type Version = ResponseOf<"GET", "/admin-ui/admin/services/import/versions">[number]
@@ -70,17 +70,7 @@ export const Versions = () => {
           )
         }
         empty={
-          <Empty
-            action={
-              mayChange && (
-                <LinkButton path="/studio" search={{ tab: "registry" }}>
-                  Import a list
-                </LinkButton>
-              )
-            }
-          >
-            No list was activated yet. Imports of single services make no version.
-          </Empty>
+          <Empty action={<ImportList />}>No list was activated yet. Imports of single services make no version.</Empty>
         }
       />
       {rows.length === atOnce && (

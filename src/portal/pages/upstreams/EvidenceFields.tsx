@@ -5,7 +5,7 @@ import { Segments } from "../../shared/page/Segments.tsx"
 
 type NewState = BodyOf<"POST", "/admin-ui/admin/provider-health/state">
 
-/** What a state rests on. Only checks and operators write it. */
+/** A state rests on these findings. Only checks and operators write them. */
 export interface Evidence {
   readonly active_check_ok: boolean | null
   readonly consecutive_failures: number

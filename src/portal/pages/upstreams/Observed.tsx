@@ -18,7 +18,7 @@ export const observedRequest = ({ from, to }: Pick<Range, "from" | "to">) => ({
   query: { from: from.toISOString(), to: to.toISOString() }
 })
 
-/** What the requests of the range found out about the upstreams and services, altogether and one by one. */
+/** Shows how upstreams and services answered the requests of the range, altogether and one by one. */
 export const Observed = () => {
   const { range } = useRange()
   const observed = useApi(observedPath, observedRequest(range))

@@ -137,6 +137,7 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
           data-main={place === 0 || column.main || undefined}
           data-label={column.header}
           data-labelled={column.numeric || column.labelled || undefined}
+          data-short={column.short || undefined}
           data-wide={column.wide || undefined}
           tabIndex={-1}
         >

@@ -12,6 +12,8 @@ export interface Column<Row> {
   readonly labelled?: boolean
   /** In a card it has a line of its own, which a long text breaks. */
   readonly wide?: boolean
+  /** Is cut early, so that a table of many columns fits on a screen. A card shows all of it that has room. */
+  readonly short?: boolean
   /** Shown only once a person asks for it. */
   readonly hidden?: boolean
   /** The server's name of the order, if it can order by this column. */

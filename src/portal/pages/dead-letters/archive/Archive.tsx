@@ -12,6 +12,7 @@ import { Empty } from "../../../shared/page/Empty.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../../shared/table/DataTable.tsx"
 import { When } from "../../../shared/words/When.tsx"
+import { letterName } from "../letterName.ts"
 import { ArchiveBulk } from "./ArchiveBulk.tsx"
 
 const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
@@ -23,7 +24,7 @@ const columns: ReadonlyArray<Column<DeadLetterSummary>> = [
     csv: ["dlq_id", "task_id"],
     cell: ({ dlq_id, task_id }) => (
       <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-        <ForeignText>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
+        <ForeignText>{letterName({ dlq_id, task_id })}</ForeignText>
       </Link>
     )
   },

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router"
 import type { DeadLetterSummary, RepairedMany } from "../../../api/TaskTypes.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { letterName } from "../letterName.ts"
 import styles from "../letters/DeadLetters.module.css"
 
 interface Props {
@@ -27,7 +28,7 @@ export const NotTakenBack = ({ letters, onClose, repaired }: Props) => {
               <span>
                 <StatusWord meaning={meaning}>{word}</StatusWord>{" "}
                 <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-                  <ForeignText>{task_id ?? dlq_id.slice(0, 12)}</ForeignText>
+                  <ForeignText>{letterName({ dlq_id, task_id })}</ForeignText>
                 </Link>
               </span>
               {detail !== undefined && <ForeignText>{detail}</ForeignText>}

@@ -9,6 +9,7 @@ import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { HiddenNote } from "../../../shared/tasks/HiddenNote.tsx"
+import { letterName } from "../letterName.ts"
 import { compareLetters } from "./compareLetters.ts"
 import styles from "./Group.module.css"
 
@@ -58,7 +59,7 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
               {(sample.data ?? []).map(({ dlq_id, task_id }) => (
                 <th key={dlq_id} scope="col">
                   <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-                    <ForeignText>{task_id ?? dlq_id.slice(0, 8)}</ForeignText>
+                    <ForeignText>{letterName({ dlq_id, task_id })}</ForeignText>
                   </Link>
                 </th>
               ))}

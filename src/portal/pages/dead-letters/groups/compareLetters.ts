@@ -12,7 +12,7 @@ export interface Compared {
 export interface Comparison {
   /** Every member of the bodies, headers and failures. Those that differ come first. */
   readonly members: ReadonlyArray<Compared>
-  /** What is a secret by its name. */
+  /** Counts the values that are secrets by their names, and has these names. */
   readonly hidden: Pick<Hidden, "count" | "names">
 }
 

@@ -1,5 +1,5 @@
 import { Button, Group } from "@mantine/core"
-import { useMemo, useState } from "react"
+import { useEffect, useMemo, useRef, useState } from "react"
 import { useTasksCheck } from "../../../api/queries.ts"
 import type { CheckedEdit, Letter } from "../../../api/TaskTypes.ts"
 import { taskPath } from "../../../api/tasks.ts"
@@ -36,12 +36,15 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
   )
   const checkThen = (onSuccess: () => void) =>
     check.mutate({ path: taskPath`/dlq/messages/${letter.dlq_id}/edits/check`, body: { [part]: after } }, { onSuccess })
+  const editor = useRef<HTMLDivElement>(null)
+  // on a phone it opens below what is seen
+  useEffect(() => editor.current?.scrollIntoView({ block: "nearest" }), [])
   const become = (written: string) => {
     setText(written)
     check.reset()
   }
   return (
-    <div className={styles.edit}>
+    <div ref={editor} className={styles.edit}>
       <Panel
         title="Edit"
         actions={

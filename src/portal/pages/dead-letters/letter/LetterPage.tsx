@@ -21,6 +21,7 @@ import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { CopyButton } from "../../../shared/words/CopyButton.tsx"
 import { TakeBack } from "../archive/Archive.tsx"
 import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
+import { shortId } from "../letterName.ts"
 import { Attempts } from "./Attempts.tsx"
 import { DiagnosisPanel } from "./DiagnosisPanel.tsx"
 import { EditTab } from "./EditTab.tsx"
@@ -29,8 +30,6 @@ import styles from "./Letter.module.css"
 import { PayloadFitNote } from "./PayloadFitNote.tsx"
 
 const route = getRouteApi("/operators/dead-letters/$dlqId")
-/** Enough of the id to tell two of them apart. */
-const shownOfId = 12
 
 /** The server looks for the outcome of a replay when it is asked. */
 const untilProved = ({ replacement, replay_outcome }: Letter): number | undefined =>
@@ -75,8 +74,7 @@ const LetterPage = () => {
               </span>
             )}
             <span className={styles.pair}>
-              <span className={styles.of}>dead letter</span>{" "}
-              <ForeignText title={dlqId}>{dlqId.slice(0, shownOfId)}</ForeignText>
+              <span className={styles.of}>dead letter</span> <ForeignText title={dlqId}>{shortId(dlqId)}</ForeignText>
               <CopyButton text={dlqId} label="Copy the id of the dead letter" />
             </span>
           </span>
@@ -152,17 +150,12 @@ const LetterActions = ({ letter }: { readonly letter: Letter }) => {
   const [asked, setAsked] = useState<"replay" | "force" | "archive">()
   const { diagnosis, dlq_id, source_queue_name, state, task_id } = letter
   const close = () => setAsked(undefined)
-  /** On a phone the editor is below what is seen. */
-  const editBelow = () => {
-    change({ tab: "edit" })
-    requestAnimationFrame(() => document.querySelector("main [role=tablist]")?.scrollIntoView())
-  }
   return (
     <>
       {mayOperate && state === "dead_lettered" && (
         <>
           <Button onClick={() => setAsked("replay")}>Replay</Button>
-          <Button variant="default" onClick={editBelow}>
+          <Button variant="default" onClick={() => change({ tab: "edit" })}>
             Edit
           </Button>
         </>

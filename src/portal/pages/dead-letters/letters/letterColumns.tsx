@@ -6,8 +6,7 @@ import { shownText } from "../../../shared/foreign/marks.ts"
 import type { Column } from "../../../shared/table/DataTable.tsx"
 import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
-
-const shownOfId = 12
+import { letterName } from "../letterName.ts"
 
 const text = (value: string | null | undefined) => (value ? <ForeignText title={value}>{value}</ForeignText> : "–")
 
@@ -20,9 +19,9 @@ export const letterColumns: ReadonlyArray<Column<DeadLetterSummary>> = [
       <Link
         to="/dead-letters/$dlqId"
         params={{ dlqId: dlq_id }}
-        aria-label={shownText(task_id ?? dlq_id.slice(0, shownOfId))}
+        aria-label={shownText(letterName({ dlq_id, task_id }))}
       >
-        {task_id === null ? dlq_id.slice(0, shownOfId) : <ForeignId id={task_id} />}
+        <ForeignId id={letterName({ dlq_id, task_id })} />
       </Link>
     )
   },

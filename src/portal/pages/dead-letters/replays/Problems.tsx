@@ -4,6 +4,7 @@ import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../../shared/words/StatusWord.tsx"
+import { shortId } from "../letterName.ts"
 import styles from "./Replay.module.css"
 
 const meanings: Readonly<Record<Problem["outcome"], Meaning>> = { skipped: "idle", failed: "bad", unknown: "warning" }
@@ -19,7 +20,7 @@ export const Problems = ({ problems }: { readonly problems: ReadonlyArray<Proble
           <li key={dlq_id}>
             <StatusWord meaning={meanings[outcome]}>{outcome}</StatusWord>
             <Link to="/dead-letters/$dlqId" params={{ dlqId: dlq_id }}>
-              <code>{dlq_id.slice(0, 12)}</code>
+              <code>{shortId(dlq_id)}</code>
             </Link>
             <ForeignText>{detail}</ForeignText>
           </li>

@@ -20,7 +20,7 @@ export const MoreFields = ({ more, onChange }: Props) => {
   const maySeeServices = useAllowed("usage:read")
   const presets = useApi("/admin-ui/admin/policy/presets", {})
   const services = useApi("/admin-ui/admin/services", {}, { enabled: maySeeServices })
-  /** What is empty is not sent. */
+  /** An input that is empty leaves the request. */
   const set = <Name extends keyof More>(name: Name, value: More[Name] | undefined) => {
     const { [name]: _, ...others } = more
     onChange(value === undefined || value === "" ? others : { ...others, [name]: value })

@@ -9,14 +9,7 @@ import { LatencyBar } from "./LatencyBar.tsx"
 import { isLive } from "./liveRow.ts"
 import styles from "./RequestList.module.css"
 
-const text = (value: string | null) =>
-  value === null ? (
-    "–"
-  ) : (
-    <ForeignText className={styles.text} title={value}>
-      {value}
-    </ForeignText>
-  )
+const text = (value: string | null) => (value === null ? "–" : <ForeignText title={value}>{value}</ForeignText>)
 
 /** The status, and in one word why it is no success. */
 const Outcome = ({ row }: { readonly row: UsageRow }) => (
@@ -63,6 +56,7 @@ export const columnsOf = (
   {
     id: "key",
     header: "Key",
+    short: true,
     main: true,
     csv: ["key_id", "key_name", "key_prefix"],
     cell: (row) => text(row.key_name ?? nameOf(row.key_id) ?? row.key_prefix)
@@ -70,12 +64,13 @@ export const columnsOf = (
   {
     id: "project",
     header: "Project",
+    short: true,
     hidden: true,
     csv: ["project_id", "project_name"],
     cell: ({ project_name }) => text(project_name)
   },
-  { id: "team", header: "Team", hidden: true, csv: ["team_id"], cell: ({ team_id }) => text(team_id) },
-  { id: "model", header: "Model", main: true, csv: ["model"], cell: ({ model }) => text(model) },
+  { id: "team", header: "Team", short: true, hidden: true, csv: ["team_id"], cell: ({ team_id }) => text(team_id) },
+  { id: "model", header: "Model", short: true, main: true, csv: ["model"], cell: ({ model }) => text(model) },
   {
     id: "latency",
     header: "Duration",
@@ -117,7 +112,13 @@ export const columnsOf = (
         </>
       )
   },
-  { id: "work", header: "Session or task", csv: ["session_id", "task_id"], cell: (row) => <Work row={row} /> },
+  {
+    id: "work",
+    header: "Session or task",
+    short: true,
+    csv: ["session_id", "task_id"],
+    cell: (row) => <Work row={row} />
+  },
   // the other columns fill 1280 pixels: with the route the table would have to be moved. The drawer has it, and a filter
   {
     id: "route",

@@ -4,7 +4,7 @@ import { bucketCount, type Interval, intervals } from "../../../shared/usage/buc
 import type { UsageFilters } from "../../../shared/usage/fields.ts"
 import type { SplitName } from "./groups.ts"
 
-/** What one answer has at most: a sum for each bucket and group. */
+/** The server gives so many sums at once: one for each bucket and group. */
 export const mostSums = 3_000
 
 const hourMs = 3_600_000
@@ -28,7 +28,7 @@ interface Asked {
   readonly range: Range
   readonly interval: Interval
   readonly split: SplitName | undefined
-  /** How many groups the series should have. */
+  /** The series has so many groups, as far as they fit into one answer. */
   readonly groups: number
   readonly enabled?: boolean
 }
