@@ -16,6 +16,7 @@ const columns: ReadonlyArray<Column<LimitState>> = [
   {
     id: "name",
     header: "Budget of",
+    short: true,
     cell: ({ scope_name }) => <ForeignText title={scope_name}>{scope_name}</ForeignText>
   },
   { id: "scope", header: "Scope", cell: ({ scope, within }) => (within === null ? scope : `${scope}, for ${within}`) },

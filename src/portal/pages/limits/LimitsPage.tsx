@@ -16,7 +16,6 @@ const LimitsPage = () => {
   return (
     <LimitsFrame address={address}>
       <div className={styles.stack}>
-        <NextToEnd limits={limits} query={query} />
         <Panel
           title="Keys and layers"
           note="percent of each limit that is used or reserved"
@@ -34,6 +33,7 @@ const LimitsPage = () => {
             onMore={() => void query.fetchNextPage()}
           />
         </Panel>
+        <NextToEnd limits={limits} query={query} />
       </div>
     </LimitsFrame>
   )

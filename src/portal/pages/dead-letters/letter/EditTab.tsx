@@ -37,8 +37,11 @@ export const EditTab = ({ letter }: { readonly letter: Letter }) => {
   const checkThen = (onSuccess: () => void) =>
     check.mutate({ path: taskPath`/dlq/messages/${letter.dlq_id}/edits/check`, body: { [part]: after } }, { onSuccess })
   const editor = useRef<HTMLDivElement>(null)
-  // on a phone it opens below what is seen
-  useEffect(() => editor.current?.scrollIntoView({ block: "nearest" }), [])
+  // A phone would show the tab without its editor. The braces matter: newer browsers return a promise from
+  // scrollIntoView, which React would call as the cleanup of the effect.
+  useEffect(() => {
+    editor.current?.scrollIntoView({ block: "nearest" })
+  }, [])
   const become = (written: string) => {
     setText(written)
     check.reset()
