@@ -50,7 +50,9 @@ describe("the end of a response", () => {
   it.live("reaches a client that reads slowly, however long it takes in all", () =>
     Effect.gen(function* () {
       const flushed = yield* Deferred.make<void>()
-      const connection = yield* RawConnection.open(yield* serving(300, flushed))
+      // A full window opens in steps of megabytes, for each of which this client takes up to half a second.
+      const withinMs = 1_000
+      const connection = yield* RawConnection.open(yield* serving(withinMs, flushed))
       connection.write(long)
       const startedAt = performance.now()
       yield* Effect.forkChild(
@@ -67,7 +69,7 @@ describe("the end of a response", () => {
         )
       )
       yield* Deferred.await(flushed)
-      assert.isAbove(performance.now() - startedAt, 600)
+      assert.isAbove(performance.now() - startedAt, withinMs)
       assert.isTrue(RawConnection.answerOf(yield* connection.closed).whole)
     })
   )
