@@ -14,15 +14,21 @@ export const administer = (statement: string) =>
     Effect.scoped
   )
 
+const makeFrom = (template: string) =>
+  Effect.gen(function* () {
+    const name = `svc_test_${randomUUID().replaceAll("-", "")}`
+    yield* Effect.acquireRelease(administer(`CREATE DATABASE ${name} TEMPLATE ${template}`), () =>
+      Effect.orDie(administer(`DROP DATABASE ${name} WITH (FORCE)`))
+    )
+    const url = new URL(server ?? "")
+    url.pathname = `/${name}`
+    return Redacted.make(url.href)
+  })
+
 /** The URL of an empty database of its own, dropped with the scope. */
-export const make = Effect.gen(function* () {
-  const name = `svc_test_${randomUUID().replaceAll("-", "")}`
-  yield* Effect.acquireRelease(administer(`CREATE DATABASE ${name}`), () =>
-    Effect.orDie(administer(`DROP DATABASE ${name} WITH (FORCE)`))
-  )
-  const url = new URL(server ?? "")
-  url.pathname = `/${name}`
-  return Redacted.make(url.href)
-})
+export const make = makeFrom("template1")
+
+/** The same with the product's schema, for tests that are not about migrations. All copies have the same installation key. */
+export const migrated = makeFrom(inject("postgresTemplate") ?? "")
 
 export const layer = Layer.unwrap(Effect.map(make, (url) => DatabasePostgres.layer({ url })))

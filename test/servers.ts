@@ -10,11 +10,14 @@ import { Redis as Ioredis } from "ioredis"
 import type { StartedTestContainer } from "testcontainers"
 import type { TestProject } from "vitest/node"
 import * as EmbeddedSnapshot from "./EmbeddedSnapshot.ts"
+import * as PostgresTemplate from "./PostgresTemplate.ts"
 
 declare module "vitest" {
   /** Where the real servers are; `null`: there is none, and what needs it is skipped. */
   interface ProvidedContext {
     postgres: string | null
+    /** The name of a database there with the product's schema, to be copied and never used itself. */
+    postgresTemplate: string | null
     redis: string | null
     rabbitmq: string | null
     /** The browser's program. */
@@ -236,7 +239,9 @@ export default async function setup(project: TestProject) {
   const needed = required()
   const started: Array<StartedTestContainer> = []
   let docker: Promise<boolean> | undefined
+  let template: PostgresTemplate.PostgresTemplate | undefined
   const stop = async () => {
+    await template?.drop()
     await Promise.all(started.map((container) => container.stop()))
   }
   const report = async (name: Name, { missing }: Found<unknown>) => {
@@ -253,8 +258,11 @@ export default async function setup(project: TestProject) {
   }
   const asked = registry()
   for (const name of ["postgres", "redis", "rabbitmq"] as const) {
-    await provide(name, await find(servers[name], () => (docker ??= dockerAnswers()), started))
+    const found = await find(servers[name], () => (docker ??= dockerAnswers()), started)
+    if (name === "postgres" && found.missing === undefined) template = await PostgresTemplate.make(found.place)
+    await provide(name, found)
   }
+  project.provide("postgresTemplate", template?.name ?? null)
   await provide("chromium", program("chromium"))
   const headless = program("chromium", ["chromium-headless-shell"])
   project.provide("headlessChromium", headless.missing === undefined ? headless.place : null)

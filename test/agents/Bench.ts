@@ -5,6 +5,7 @@ import { assert } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { eventually } from "../Eventually.ts"
 import { call } from "../e2e/Calls.ts"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as Agents from "./Agents.ts"
 import type { Json } from "./Answer.ts"
@@ -48,7 +49,7 @@ export class Bench extends Context.Service<
     Effect.gen(function* () {
       const vendors = yield* FakeVendors.serve
       const home = yield* Agents.temporaryHome
-      const gateway = yield* RunningGateway.start({
+      const gateway = yield* GatewayOnPostgres.start({
         environment: { UPSTREAM_BASE_URL: vendors.origin, UPSTREAM_SERVICE_KEY: operatorsCredential }
       })
       const keys: Array<string> = []

@@ -3,6 +3,7 @@ import { eventually } from "../Eventually.ts"
 import * as AnsweringServer from "../e2e/AnsweringServer.ts"
 import { call, chat } from "../e2e/Calls.ts"
 import * as TracedTasks from "../e2e/TracedTasks.ts"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as LocalPort from "../LocalPort.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as RunningGateway from "../RunningGateway.ts"
@@ -15,7 +16,7 @@ export const metrics: Effect.Effect<LiveMetrics.LiveMetrics, never, Scope.Scope>
   const name = yield* TracedTasks.named
   const upstream = yield* SimulatorServer.serve()
   const compat = yield* AnsweringServer.make(503, "{}")
-  const gateway = yield* RunningGateway.start({
+  const gateway = yield* GatewayOnPostgres.start({
     tasks: TracedTasks.module,
     environment: {
       TRACED_TASKS: name,

@@ -2,6 +2,7 @@ import { assert, layer as describeWith } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { HttpApi, type HttpApiGroup } from "effect/http-api"
 import { ControlApi, PortalApi } from "../../src/control/api/ControlApi.ts"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 
 class Installation extends Context.Service<
@@ -14,7 +15,7 @@ const installation = Layer.effect(
   Effect.gen(function* () {
     const token = RunningGateway.newAdminToken()
     const environment = { SVC_PORTAL_BIND_ADDR: "127.0.0.1:0" }
-    const gateway = yield* RunningGateway.start({ adminToken: token, environment, example: true })
+    const gateway = yield* GatewayOnPostgres.start({ adminToken: token, environment, example: true })
     const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway, { name: "ada" }))
     return { gateway, token, key: raw }
   })

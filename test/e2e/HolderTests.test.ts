@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as Deployment from "./Deployment.ts"
 
@@ -32,7 +33,7 @@ const verbose = { LOG_LEVEL: "debug", GATEWAY_EGRESS_PRIVATE_ADDRESSES: "refuse"
 describe("A holder's test of a key", () => {
   it.live("is sent to the proxy listener of the same program, at both listeners, and no log has the key", () =>
     Effect.gen(function* () {
-      const gateway = yield* RunningGateway.start({
+      const gateway = yield* GatewayOnPostgres.start({
         example: true,
         environment: { ...verbose, SVC_PORTAL_BIND_ADDR: "127.0.0.1:0" }
       })

@@ -3,6 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
 import { inject } from "vitest"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import { portOf } from "../upstream/SimulatorServer.ts"
 
@@ -65,7 +66,7 @@ describe.skipIf(executable === null).each(["127.0.0.1", "localhost"])("a hostile
 
   beforeAll(async () => {
     await new Promise<void>((listening) => upstream.listen(0, "127.0.0.1", listening))
-    gateway = await RunningGateway.start({
+    gateway = await GatewayOnPostgres.start({
       adminToken,
       environment: {
         UPSTREAM_BASE_URL: `http://127.0.0.1:${portOf(upstream.address())}`,

@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from "node:crypto"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
 import { eventually } from "../Eventually.ts"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as Issuer from "../gateway/Issuer.ts"
 import * as IssuerServer from "../gateway/IssuerServer.ts"
 import * as RunningGateway from "../RunningGateway.ts"
@@ -27,7 +28,7 @@ class Subject extends Context.Service<
       const upstream = yield* SimulatorServer.serve()
       const signer = yield* Issuer.signingKey()
       const issuer = yield* IssuerServer.serve(signer)
-      const gateway = yield* RunningGateway.start({ environment: environment(issuer, upstream) })
+      const gateway = yield* GatewayOnPostgres.start({ environment: environment(issuer, upstream) })
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       return Subject.of({ gateway, issuer, upstream, signer, key: raw })
     })
@@ -212,7 +213,7 @@ describe("a provider that cannot be believed", () => {
       const signer = yield* Issuer.signingKey()
       const issuer = yield* IssuerServer.serve(signer)
       issuer.claimed = "https://elsewhere.example"
-      const gateway = yield* RunningGateway.start({ environment: environment(issuer, upstream) })
+      const gateway = yield* GatewayOnPostgres.start({ environment: environment(issuer, upstream) })
       const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       const token = yield* tokenOf(signer, issuer)
       const outcome = Effect.map(chat(gateway, bearing(token, key.raw)), codeOf)
@@ -242,7 +243,7 @@ describe("a provider that cannot be believed", () => {
       const token = yield* tokenOf(signer, issuer)
       const asked = (of: Readonly<Record<string, string>>) =>
         Effect.gen(function* () {
-          const gateway = yield* RunningGateway.start({
+          const gateway = yield* GatewayOnPostgres.start({
             environment: { ...of, GATEWAY_EGRESS_PRIVATE_ADDRESSES: "refuse" }
           })
           const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))

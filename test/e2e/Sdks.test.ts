@@ -2,6 +2,7 @@ import Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import OpenAI from "openai"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as SimulatorServer from "../upstream/SimulatorServer.ts"
 import * as Minute from "./Minute.ts"
@@ -20,7 +21,7 @@ class Bench extends Context.Service<
     Bench,
     Effect.gen(function* () {
       const upstream = yield* SimulatorServer.serve({ paceMs: 0 })
-      const gateway = yield* RunningGateway.start({
+      const gateway = yield* GatewayOnPostgres.start({
         environment: { UPSTREAM_BASE_URL: upstream.origin, UPSTREAM_SERVICE_KEY: "upstream-secret" }
       })
       const clientsOf = (apiKey: string) => ({

@@ -1,6 +1,7 @@
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import { portOf } from "../upstream/SimulatorServer.ts"
 import * as Calls from "./Calls.ts"
@@ -61,7 +62,7 @@ const made = Effect.gen(function* () {
   const owner = yield* recorder
   const stranger = yield* recorder
   const adminToken = RunningGateway.newAdminToken()
-  const gateway = yield* RunningGateway.start({
+  const gateway = yield* GatewayOnPostgres.start({
     adminToken,
     environment: { UPSTREAM_BASE_URL: owner.origin, UPSTREAM_SERVICE_KEY: secrets.environment }
   })
@@ -272,7 +273,7 @@ describe("a stored secret stays with its address", () => {
     Effect.gen(function* () {
       // the simulator would answer for every address; the example opens the listener of statuses
       const environment = { UPSTREAM_BASE_URL: "http://127.0.0.1:9" }
-      const gateway = yield* RunningGateway.start({ environment, example: true })
+      const gateway = yield* GatewayOnPostgres.start({ environment, example: true })
       const operate = (method: string, path: string, body?: unknown) =>
         Effect.promise(() => gateway.operate(method, path, body))
       const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 
 /** Two servers of one process once shared a router: what serves one of them made its routes the other's as well. */
@@ -7,7 +8,7 @@ describe("listeners of one process", () => {
   it.live("have routes of their own", () =>
     Effect.gen(function* () {
       const adminToken = RunningGateway.newAdminToken()
-      const process = yield* RunningGateway.start({
+      const process = yield* GatewayOnPostgres.start({
         adminToken,
         environment: {
           SVC_STATUS_TOKEN: "a-token",

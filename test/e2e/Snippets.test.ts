@@ -9,6 +9,7 @@ import { claudeCodeParts, codexParts } from "../../src/portal/shared/snippets/ag
 import { curlParts, environmentParts } from "../../src/portal/shared/snippets/commands.ts"
 import { type Part, placeholder } from "../../src/portal/shared/snippets/Snippet.ts"
 import { anthropicTypeScriptParts, openaiTypeScriptParts } from "../../src/portal/shared/snippets/sdks.ts"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 
 const execute = promisify(execFile)
@@ -22,7 +23,7 @@ class Bench extends Context.Service<
   static readonly layer = Layer.effect(
     Bench,
     Effect.gen(function* () {
-      const gateway = yield* RunningGateway.start({})
+      const gateway = yield* GatewayOnPostgres.start({})
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       const folder = yield* Effect.acquireRelease(
         Effect.promise(async () => {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { eventually } from "../Eventually.ts"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import { blocks, section } from "../Guides.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as RunningGateway from "../RunningGateway.ts"
@@ -31,7 +32,7 @@ describe.skipIf(RunningBroker.server === null)("the telemetry of the guide", () 
       const upstream = yield* SimulatorServer.serve()
       const compat = yield* AnsweringServer.make(503, "{}")
       const moderation = yield* AnsweringServer.make(200, '{"action":"allow"}')
-      const gateway = yield* RunningGateway.start({
+      const gateway = yield* GatewayOnPostgres.start({
         tasks: TracedTasks.module,
         environment: {
           TRACED_TASKS: name,

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { eventually } from "../Eventually.ts"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as SimulatorServer from "../upstream/SimulatorServer.ts"
 import { call, chat, hello } from "./Calls.ts"
@@ -10,7 +11,7 @@ import * as OtlpSpans from "./OtlpSpans.ts"
 const make = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>> = {}) {
   const upstream = yield* SimulatorServer.serve()
   const collector = yield* OtlpCollector.make
-  const gateway = yield* RunningGateway.start({
+  const gateway = yield* GatewayOnPostgres.start({
     environment: {
       UPSTREAM_BASE_URL: upstream.origin,
       UPSTREAM_SERVICE_KEY: "of-the-upstream",

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import OpenAI from "openai"
 import { eventually } from "../Eventually.ts"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as SimulatorServer from "../upstream/SimulatorServer.ts"
 import { chat, hello } from "./Calls.ts"
@@ -48,7 +49,7 @@ describe("two vendors behind one gateway", () => {
     Effect.gen(function* () {
       const openai = yield* SimulatorServer.serve({ below: "/openai" })
       const anthropic = yield* SimulatorServer.serve()
-      const gateway = yield* RunningGateway.start({
+      const gateway = yield* GatewayOnPostgres.start({
         environment: {
           UPSTREAM_OPENAI_BASE_URL: `${openai.origin}/openai/v1`,
           UPSTREAM_OPENAI_SERVICE_KEY: "sk-of-openai",
@@ -118,7 +119,7 @@ describe("a provider row", () => {
   it.live("takes the simulator's place as soon as there is one, below its own path, and the log says so", () =>
     Effect.gen(function* () {
       const vendor = yield* SimulatorServer.serve({ below: "/api" })
-      const gateway = yield* RunningGateway.start({})
+      const gateway = yield* GatewayOnPostgres.start({})
       const operate = (method: string, path: string, body?: unknown) =>
         Effect.promise(() => gateway.operate(method, path, body))
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
@@ -153,7 +154,7 @@ describe("a provider row", () => {
   it.live("without a credential is refused by name, and the simulator's is not sent anywhere", () =>
     Effect.gen(function* () {
       const vendor = yield* SimulatorServer.serve()
-      const gateway = yield* RunningGateway.start({})
+      const gateway = yield* GatewayOnPostgres.start({})
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       const body = { provider: "upstream", name: "main", base_url: vendor.origin }
       yield* Effect.promise(() => gateway.operate("POST", "/providers", body))
@@ -165,7 +166,7 @@ describe("a provider row", () => {
 
   it.live("is needed where the simulator was turned off by the flag and the environment names no upstream", () =>
     Effect.gen(function* () {
-      const gateway = yield* RunningGateway.start({ flags: ["--upstream", "http"] })
+      const gateway = yield* GatewayOnPostgres.start({ flags: ["--upstream", "http"] })
       assert.match(gateway.output(), /^ {2}upstream +http \(none until a provider is stored\)$/m)
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       const refused = yield* chat(gateway, raw)
@@ -178,7 +179,7 @@ describe("a provider row", () => {
   it.live("does not count where the simulator was asked for by its flag", () =>
     Effect.gen(function* () {
       const vendor = yield* SimulatorServer.serve()
-      const gateway = yield* RunningGateway.start({ flags: ["--upstream", "simulator"] })
+      const gateway = yield* GatewayOnPostgres.start({ flags: ["--upstream", "simulator"] })
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       const body = { provider: "upstream", name: "main", base_url: vendor.origin, credential: "sk-main" }
       yield* Effect.promise(() => gateway.operate("POST", "/providers", body))

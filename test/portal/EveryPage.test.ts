@@ -189,11 +189,15 @@ const testFilled = (fixture: Fixture, programs: Programs) =>
     { tasks: shopTasks, ...programs }
   )
 
-testFilled("typical", {})
+testFilled("typical", { isEmbedded: true })
 // in many processes
 if (isWhole) testFilled("large", { isSplit: true })
 
-describePortal("Every page of an empty installation", (portal) => {
-  const missing = { prepare: async ({ problems }: OpenedPage) => problems.expect(/^404 GET/) }
-  testState("empty", portal, "operators", () => someOf(operatorPages(nothing)), viewsOf(["light", 1280]), missing)
-})
+describePortal(
+  "Every page of an empty installation",
+  (portal) => {
+    const missing = { prepare: async ({ problems }: OpenedPage) => problems.expect(/^404 GET/) }
+    testState("empty", portal, "operators", () => someOf(operatorPages(nothing)), viewsOf(["light", 1280]), missing)
+  },
+  { isEmbedded: true }
+)

@@ -107,6 +107,7 @@ describePortal(
     })
   },
   {
+    isEmbedded: true,
     flags: ["--data", folder],
     environment: {
       GATEWAY_CONTROL_BIND_ADDR: `127.0.0.1:${control}`,

@@ -4,6 +4,7 @@ import { afterAll, afterEach, assert, beforeAll, describe } from "@effect/vitest
 import { Effect, Exit, Scope } from "effect"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
 import { inject } from "vitest"
+import * as GatewayOnPostgres from "../GatewayOnPostgres.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import type {} from "../servers.ts"
 import * as BuiltPortal from "./BuiltPortal.ts"
@@ -58,7 +59,7 @@ export interface Answer {
 }
 
 export interface Portal {
-  /** The program with the example's tasks and everything in its memory. */
+  /** The program with the example's tasks, and everything but its database in its memory. */
   readonly gateway: RunningGateway.RunningGateway
   readonly adminToken: string
   /** A token with these scopes. Made once. */
@@ -100,6 +101,8 @@ const isIdle = (page: Page) =>
   page.evaluate("new Promise((idle) => requestIdleCallback(() => idle(), { timeout: 2_000 }))")
 
 export interface Programs extends Pick<RunningGateway.Options, "environment" | "example" | "flags" | "tasks"> {
+  /** The database is in the memory of the program, as with `npm start`. Default: in PostgreSQL, if there is one. */
+  readonly isEmbedded?: boolean
   /** Each role is a process of its own, on real servers. It needs `tasks`. */
   readonly isSplit?: boolean
 }
@@ -120,10 +123,10 @@ class RunningPortal implements Portal {
 
   async start(): Promise<void> {
     const { adminToken } = this
-    const { isSplit = false, tasks = "" } = this.#options
+    const { isEmbedded = false, isSplit = false, tasks = "" } = this.#options
     const started = isSplit
       ? SplitPrograms.start({ adminToken, tasks })
-      : RunningGateway.start({ adminToken, ...this.#options })
+      : (isEmbedded ? RunningGateway : GatewayOnPostgres).start({ adminToken, ...this.#options })
     this.#gateway = await started.pipe(Scope.provide(this.#scope), Effect.runPromise)
   }
 

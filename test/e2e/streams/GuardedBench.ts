@@ -1,6 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { Context, Effect, Layer } from "effect"
 import OpenAI from "openai"
+import * as GatewayOnPostgres from "../../GatewayOnPostgres.ts"
 import * as RunningGateway from "../../RunningGateway.ts"
 import * as GuardrailServer from "./GuardrailServer.ts"
 import * as StreamingVendor from "./StreamingVendor.ts"
@@ -30,7 +31,7 @@ export class GuardedBench extends Context.Service<
     GuardedBench,
     Effect.gen(function* () {
       const vendor = yield* StreamingVendor.serve
-      const gateway = yield* RunningGateway.start({
+      const gateway = yield* GatewayOnPostgres.start({
         environment: { UPSTREAM_BASE_URL: vendor.origin, UPSTREAM_SERVICE_KEY: "k", LOG_LEVEL: "warn" }
       })
       const guardrail = yield* GuardrailServer.serve

@@ -162,7 +162,7 @@ describePortal("Keys", (portal) => {
       new RegExp(`target_type=key&target_id=${id}$`)
     )
     await page.getByRole("button", { name: "Undo" }).click()
-    await row.getByText("team blue").waitFor()
+    await page.getByText("It is as it was.").waitFor()
     const policy = Object(await portal.gateway.operate("GET", `/keys/${id}`)).policy
     assert.deepInclude(policy, { rpm_limit: 90 })
   })

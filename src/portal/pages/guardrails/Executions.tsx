@@ -112,6 +112,11 @@ const others: ReadonlyArray<Column<Execution>> = [
   },
   { id: "found", header: "Details", cell: ({ metadata }) => <code>{JSON.stringify(metadata)}</code> },
   { id: "model", header: "Model", cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
+  {
+    id: "key",
+    header: "Key",
+    cell: ({ key_id }) => <IdLink path={`/keys/${encodeURIComponent(key_id)}`}>{key_id}</IdLink>
+  },
   { id: "route", header: "Route", hidden: true, cell: ({ route }) => <code>{route}</code> },
   {
     id: "latency",
