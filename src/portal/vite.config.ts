@@ -10,6 +10,21 @@ const root = fileURLToPath(new URL(".", import.meta.url))
 /** The program to which `npm run portal` passes on what is not part of the portal. */
 const program = process.env["SVC_PORTAL_TARGET"] ?? "http://127.0.0.1:8081"
 
+/** What the frame of the application is made of: each would else be a file of its own. */
+const libraries = [
+  ...["@mantine", "@tabler", "@floating-ui", "@tanstack", "react-number-format", "clsx"],
+  // of Mantine's dialogs
+  ...[
+    "react-remove-scroll",
+    "react-style-singleton",
+    "use-callback-ref",
+    "use-sidecar",
+    "aria-hidden",
+    "get-nonce",
+    "tslib"
+  ]
+]
+
 export default defineConfig({
   root,
   base: "/admin-ui/",
@@ -32,11 +47,11 @@ export default defineConfig({
             // A page would else load forty files of a kilobyte, each of which costs a round trip.
             {
               name: "parts",
-              test: /portal\/shared\/(?!charts|editor|graph|diff\/DiffTree)/,
+              test: /portal\/(address|shared)\/(?!charts\/(Time|Live)|editor|graph|diff\/DiffTree)/,
               minShareCount: 4,
               maxModuleSize: 20_000
             },
-            { name: "widgets", test: /@mantine|@tabler|@floating-ui/, minShareCount: 4 }
+            { name: "libraries", test: new RegExp(`node_modules/(${libraries.join("|")})`), minShareCount: 4 }
           ]
         }
       }
