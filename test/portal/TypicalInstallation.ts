@@ -43,6 +43,7 @@ export const fill = async (
       owner_type: "project",
       project_id: projectId,
       team_id: "shop",
+      guardrail_policy: { mandatory_guardrails: ["pii-redact"] },
       policy
     }),
     createKey(gateway, { name: "narrow", policy: { allowed_models: ["gpt-5"], max_requests_per_day: 3 } })

@@ -110,13 +110,8 @@ const others: ReadonlyArray<Column<Execution>> = [
     wide: true,
     cell: ({ reason }) => <ForeignText>{reason ?? "–"}</ForeignText>
   },
-  { id: "found", header: "Details", cell: ({ metadata }) => <code>{JSON.stringify(metadata)}</code> },
+  { id: "found", header: "Details", short: true, cell: ({ metadata }) => <code>{JSON.stringify(metadata)}</code> },
   { id: "model", header: "Model", cell: ({ model }) => <ForeignText>{model ?? "–"}</ForeignText> },
-  {
-    id: "key",
-    header: "Key",
-    cell: ({ key_id }) => <IdLink path={`/keys/${encodeURIComponent(key_id)}`}>{key_id}</IdLink>
-  },
   { id: "route", header: "Route", hidden: true, cell: ({ route }) => <code>{route}</code> },
   {
     id: "latency",
@@ -126,8 +121,15 @@ const others: ReadonlyArray<Column<Execution>> = [
     cell: ({ latency_ms }) => durationText(latency_ms)
   },
   {
+    id: "key",
+    header: "Key",
+    short: true,
+    cell: ({ key_id }) => <IdLink path={`/keys/${encodeURIComponent(key_id)}`}>{key_id}</IdLink>
+  },
+  {
     id: "request",
     header: "Request",
+    short: true,
     cell: ({ request_id }) => <PathLink path={`/requests/${encodeURIComponent(request_id)}`}>{request_id}</PathLink>
   }
 ]
