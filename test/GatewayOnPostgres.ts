@@ -3,8 +3,8 @@ import * as RunningGateway from "./RunningGateway.ts"
 import * as TemporaryDatabase from "./TemporaryDatabase.ts"
 
 /**
- * The same program with a database of its own in PostgreSQL, if there is one, for tests that are not about the embedded
- * one: it starts with half the work.
+ * Starts the program of `RunningGateway` with a database of its own in PostgreSQL, if there is one. That takes half the
+ * work of a start with an embedded database, which a test that is about that database needs.
  */
 export const start = Effect.fnUntraced(function* (options: RunningGateway.Options) {
   if (TemporaryDatabase.server === null) return yield* RunningGateway.start(options)

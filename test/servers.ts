@@ -10,7 +10,7 @@ import { Redis as Ioredis } from "ioredis"
 import type { StartedTestContainer } from "testcontainers"
 import type { TestProject } from "vitest/node"
 import * as EmbeddedSnapshot from "./EmbeddedSnapshot.ts"
-import * as PostgresTemplate from "./PostgresTemplate.ts"
+import * as PostgresServer from "./PostgresServer.ts"
 
 declare module "vitest" {
   /** Where the real servers are; `null`: there is none, and what needs it is skipped. */
@@ -239,9 +239,9 @@ export default async function setup(project: TestProject) {
   const needed = required()
   const started: Array<StartedTestContainer> = []
   let docker: Promise<boolean> | undefined
-  let template: PostgresTemplate.PostgresTemplate | undefined
+  let template: PostgresServer.MadeDatabase | undefined
   const stop = async () => {
-    await template?.drop()
+    if (template !== undefined) await Effect.runPromise(template.drop)
     await Promise.all(started.map((container) => container.stop()))
   }
   const report = async (name: Name, { missing }: Found<unknown>) => {
@@ -259,7 +259,8 @@ export default async function setup(project: TestProject) {
   const asked = registry()
   for (const name of ["postgres", "redis", "rabbitmq"] as const) {
     const found = await find(servers[name], () => (docker ??= dockerAnswers()), started)
-    if (name === "postgres" && found.missing === undefined) template = await PostgresTemplate.make(found.place)
+    if (name === "postgres" && found.missing === undefined)
+      template = await Effect.runPromise(PostgresServer.makeMigrated(found.place))
     await provide(name, found)
   }
   project.provide("postgresTemplate", template?.name ?? null)

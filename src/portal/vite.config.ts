@@ -10,19 +10,22 @@ const root = fileURLToPath(new URL(".", import.meta.url))
 /** The program to which `npm run portal` passes on what is not part of the portal. */
 const program = process.env["SVC_PORTAL_TARGET"] ?? "http://127.0.0.1:8081"
 
-/** What the frame of the application is made of: each would else be a file of its own. */
+/** The frame of the application is made of these packages, each of which would else be a file of its own. */
 const libraries = [
-  ...["@mantine", "@tabler", "@floating-ui", "@tanstack", "react-number-format", "clsx"],
-  // of Mantine's dialogs
-  ...[
-    "react-remove-scroll",
-    "react-style-singleton",
-    "use-callback-ref",
-    "use-sidecar",
-    "aria-hidden",
-    "get-nonce",
-    "tslib"
-  ]
+  "@mantine",
+  "@tabler",
+  "@floating-ui",
+  "@tanstack",
+  "react-number-format",
+  "clsx",
+  // these belong to Mantine's dialogs
+  "react-remove-scroll",
+  "react-style-singleton",
+  "use-callback-ref",
+  "use-sidecar",
+  "aria-hidden",
+  "get-nonce",
+  "tslib"
 ]
 
 export default defineConfig({

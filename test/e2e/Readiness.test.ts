@@ -122,7 +122,8 @@ describe.skipIf(!Deployment.available)("readiness", { timeout: 120_000 }, () => 
         concurrency: 2
       })
       const key = yield* Effect.promise(() => RunningGateway.createKey(all))
-      // A notice of before may still come and make the gateway forget the key. Once it obeys two more, none is on its way.
+      // The notice that the key was made may come late, and makes the gateway forget the key. Notices come in their order,
+      // so none is on its way once the gateway has obeyed two more.
       for (const [policy, status] of [
         [{ deny: true }, 403],
         [null, 200]

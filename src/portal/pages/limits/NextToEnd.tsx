@@ -13,7 +13,7 @@ interface Props {
 
 const most = 2
 
-/** The budgets that end first. It comes last on its page: which budgets there are is known late, and nothing may move then. */
+/** The budgets that end first. They come last on their page, because they are known late and must not move what is there. */
 export const NextToEnd = ({ limits, query }: Props) => {
   const { change } = useTextSearch()
   const ending = limits
