@@ -35,6 +35,7 @@ export const HomeTiles = () => {
       <Tile
         label="Refused / errors"
         query={hour.query}
+        isLong={true}
         value={
           <>
             <span className={styles.whole}>{percentText(hour.refused, hour.requests)}</span> /{" "}
