@@ -10,7 +10,7 @@ interface Props {
   /** From which the value is. While it has no answer, the tile says so instead of showing a value. */
   readonly query: PartQuery
   readonly value: ReactNode
-  /** The value may need two lines. They have room from the beginning, so that nothing moves once it is known. */
+  /** The value may need two lines. The tile has room for them from the beginning, so that nothing moves once it is known. */
   readonly isLong?: boolean
   /** Under the value: the period before, what it is a part of. */
   readonly detail?: ReactNode
@@ -22,9 +22,9 @@ export const Tile = ({ chart, detail, isLong = false, label, query, value }: Pro
   const isKnown = query.data !== undefined
   const { error } = query
   return (
-    <section className={styles.tile} aria-label={label} aria-busy={query.isPending}>
+    <section className={styles.tile} data-long={isLong || undefined} aria-label={label} aria-busy={query.isPending}>
       <p className={styles.label}>{label}</p>
-      <div className={styles.value} data-long={isLong || undefined}>
+      <div className={styles.value}>
         {isKnown ? value : error === null ? <Skeleton height={26} width={90} /> : "not known"}
       </div>
       {isKnown || error === null ? (
