@@ -22,26 +22,18 @@ export interface Usage {
 
 export const days = 30
 
-/** Rows of a month in a database of their own, and the questions that an operator asks about them. */
-export const run = Effect.fnUntraced(function* (
-  rows: number,
-  nodeFlags: ReadonlyArray<string>,
-  say: (line: string) => void
-) {
-  const gateway = yield* Gateway.make("usage", "http://127.0.0.1:9", nodeFlags)
-  const { store } = gateway
-  const before = Footprint.peakMiB(gateway.child.pid)
+/** Rows of a month that ends now, and their sums, as after an upgrade. Seconds of each; milliseconds of the time that they span. */
+export const fill = Effect.fnUntraced(function* (store: Store, rows: number, say: (line: string) => void) {
   const end = Date.now()
   const start = end - days * 86_400_000
 
   say(`${rows} rows`)
-  const madeAt = Date.now()
   for (let made = 0; made < rows; made += batch) {
     yield* store.run(rowsOf(made, Math.min(rows, made + batch), start, (end - start) / rows))
   }
   // what autovacuum comes to do on its own
   yield* store.run("VACUUM (ANALYZE) usage_events")
-  const made = (Date.now() - madeAt) / 1000
+  const made = (Date.now() - end) / 1000
 
   say("sums")
   const summedAt = Date.now()
@@ -60,6 +52,19 @@ export const run = Effect.fnUntraced(function* (
   }
   const summed = (Date.now() - summedAt) / 1000
   yield* store.run("VACUUM (ANALYZE) usage_rollups, usage_series")
+  return { start, end, made, summed }
+})
+
+/** Such rows in a database of their own, and the questions that an operator asks about them. */
+export const run = Effect.fnUntraced(function* (
+  rows: number,
+  nodeFlags: ReadonlyArray<string>,
+  say: (line: string) => void
+) {
+  const gateway = yield* Gateway.make("usage", "http://127.0.0.1:9", nodeFlags)
+  const { store } = gateway
+  const before = Footprint.peakMiB(gateway.child.pid)
+  const { end, made, start, summed } = yield* fill(store, rows, say)
 
   const range = `from=${new Date(start + 1_234_567).toISOString()}&to=${new Date(end - 234_567).toISOString()}`
   const day = `from=${new Date(end - 5 * 86_400_000).toISOString()}&to=${new Date(end - 4 * 86_400_000).toISOString()}`

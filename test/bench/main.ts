@@ -95,9 +95,9 @@ const lists = Effect.gen(function* () {
   yield* Console.log(Lists.report(yield* Lists.run(upstream, say), yield* Machine.describe))
 })
 
-const portal = Effect.fnUntraced(function* (wanted: ReadonlyArray<Portal.Part>) {
+const portal = Effect.fnUntraced(function* (wanted: ReadonlyArray<Portal.Part>, usageRows: number) {
   const upstream = yield* Entrants.upstream
-  yield* Console.log(Portal.report(yield* Portal.run(upstream, wanted, say), yield* Machine.describe))
+  yield* Console.log(Portal.report(yield* Portal.run(upstream, wanted, usageRows, say), yield* Machine.describe))
 })
 
 const livePage = Effect.fnUntraced(function* (minutes: number, hurry: number) {
@@ -175,7 +175,9 @@ const command = Command.make(
     ),
     usage: Flag.Int("usage").pipe(
       Flag.optional,
-      Flag.withDescription("Instead: how many usage rows to make, and to ask the control API about")
+      Flag.withDescription(
+        "Instead: how many usage rows to make, and to ask the control API about; with --portal, how many its pages have behind them"
+      )
     ),
     profile: Flag.String("profile").pipe(
       Flag.optional,
@@ -208,7 +210,11 @@ const command = Command.make(
     if (innerOnly) return yield* inner
     if (listsOnly) return yield* lists
     if (portalOnly && Option.isSome(minutes)) return yield* livePage(minutes.value, hurry)
-    if (portalOnly) return yield* portal(yield* chosen(only, Portal.parts))
+    if (portalOnly)
+      return yield* portal(
+        yield* chosen(only, Portal.parts),
+        Option.getOrElse(rows, () => 0)
+      )
     if (Option.isSome(other)) return yield* against(other.value)
     if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {

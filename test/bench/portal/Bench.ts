@@ -3,6 +3,7 @@ import type { Upstream } from "../Entrants.ts"
 import * as Lists from "../Lists.ts"
 import { cell, line, number, row } from "../Markdown.ts"
 import { median } from "../Statistics.ts"
+import * as Usage from "../Usage.ts"
 import { deeds, type Interactions, interactionsOf } from "./Interactions.ts"
 import { type LargeTaskDrawn, largeTaskOf, largeTasks } from "./LargeTasks.ts"
 import { type Tail, tailOf, tailPerSecond, tailSeconds } from "./LiveRequests.ts"
@@ -12,6 +13,8 @@ import { inBrowser, interactionRounds, slower, start } from "./Site.ts"
 /** The portal in Chromium, before a large installation: how soon it is there, and how soon it follows the hand. */
 
 export interface Measured {
+  /** Of usage, besides those of the requests that the bench itself sends. */
+  readonly usageRows: number
   readonly paints: ReadonlyArray<Paints>
   readonly interactions: ReadonlyArray<Interactions>
   readonly huge: ReadonlyArray<LargeTaskDrawn>
@@ -24,10 +27,12 @@ export type Part = (typeof parts)[number]
 export const run = Effect.fnUntraced(function* (
   { origin: upstream }: Upstream,
   wanted: ReadonlyArray<Part>,
+  usageRows: number,
   say: (line: string) => void
 ) {
   const { installation, key, proxy, site } = yield* start(upstream)
   yield* Lists.fill(installation.store, proxy, say)
+  if (usageRows > 0) yield* Usage.fill(installation.store, usageRows, say)
   const each = <One extends { readonly name: string }, A>(
     part: Part,
     all: ReadonlyArray<One>,
@@ -38,6 +43,7 @@ export const run = Effect.fnUntraced(function* (
       return inBrowser(one.name, () => measure(one))
     })
   const measured: Measured = {
+    usageRows,
     paints: yield* each("paints", pages, (one) => paintsOf(site, one)),
     interactions: yield* each("interactions", deeds, (one) => interactionsOf(site, one)),
     huge: yield* each("huge", largeTasks, (one) => largeTaskOf(site, one)),
@@ -49,11 +55,11 @@ export const run = Effect.fnUntraced(function* (
 const mostPaintMs = 1_500
 const mostInteractionMs = 100
 
-export const report = ({ huge, interactions, paints, tails }: Measured, machine: string): string =>
+export const report = ({ huge, interactions, paints, tails, usageRows }: Measured, machine: string): string =>
   [
     machine,
     "",
-    Lists.contents,
+    `${Lists.contents} ${number(usageRows, 0)} requests of ${Usage.days} days.`,
     "",
     row(["largest paint, ms", "processor as it is", `${slower} times slower`]),
     row(["---", "---:", "---:"]),
