@@ -154,8 +154,12 @@ describePortal("The pages of a holder", (portal) => {
     const { axe, page, problems } = await portal.open("/my/models", { token: key.raw, ownSession: true })
     problems.expect(/^401 GET /)
     await portal.gateway.operate("POST", `/keys/${key.id}/disable`)
-    await page.keyboard.press("r")
-    await page.getByText("The gateway key is disabled; an operator can enable it.").waitFor()
+    const disabled = page.getByText("The gateway key is disabled; an operator can enable it.")
+    // what is read again at once may be answered before the program heard of the change
+    await eventuallyTrue(async () => {
+      await page.keyboard.press("r")
+      return disabled.isVisible()
+    })
     assert.strictEqual(await page.getByText("The session has ended").count(), 0)
     assert.deepStrictEqual(await axe(), [])
     await page.reload()
