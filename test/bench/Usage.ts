@@ -22,18 +22,22 @@ export interface Usage {
 
 export const days = 30
 
-/** Rows of a month that ends now, and their sums, as after an upgrade. Seconds of each; milliseconds of the time that they span. */
+/**
+ * Makes usage rows of a month that ends now, and waits for their sums, as after an upgrade. Returns the range in
+ * milliseconds, and the seconds that the rows and the sums took.
+ */
 export const fill = Effect.fnUntraced(function* (store: Store, rows: number, say: (line: string) => void) {
   const end = Date.now()
   const start = end - days * 86_400_000
 
   say(`${rows} rows`)
+  const madeAt = Date.now()
   for (let made = 0; made < rows; made += batch) {
     yield* store.run(rowsOf(made, Math.min(rows, made + batch), start, (end - start) / rows))
   }
   // what autovacuum comes to do on its own
   yield* store.run("VACUUM (ANALYZE) usage_events")
-  const made = (Date.now() - end) / 1000
+  const made = (Date.now() - madeAt) / 1000
 
   say("sums")
   const summedAt = Date.now()
@@ -55,7 +59,7 @@ export const fill = Effect.fnUntraced(function* (store: Store, rows: number, say
   return { start, end, made, summed }
 })
 
-/** Such rows in a database of their own, and the questions that an operator asks about them. */
+/** Fills a database of its own with usage rows, and asks about them what an operator asks. */
 export const run = Effect.fnUntraced(function* (
   rows: number,
   nodeFlags: ReadonlyArray<string>,

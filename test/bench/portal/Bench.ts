@@ -13,7 +13,7 @@ import { inBrowser, interactionRounds, slower, start } from "./Site.ts"
 /** The portal in Chromium, before a large installation: how soon it is there, and how soon it follows the hand. */
 
 export interface Measured {
-  /** Of usage, besides those of the requests that the bench itself sends. */
+  /** The filled usage rows are counted here; the few requests that the bench itself sends are not. */
   readonly usageRows: number
   readonly paints: ReadonlyArray<Paints>
   readonly interactions: ReadonlyArray<Interactions>
