@@ -154,12 +154,8 @@ describePortal("The pages of a holder", (portal) => {
     const { axe, page, problems } = await portal.open("/my/models", { token: key.raw, ownSession: true })
     problems.expect(/^401 GET /)
     await portal.gateway.operate("POST", `/keys/${key.id}/disable`)
-    const disabled = page.getByText("The gateway key is disabled; an operator can enable it.")
-    // what is read again at once may be answered before the program heard of the change
-    await eventuallyTrue(async () => {
-      await page.keyboard.press("r")
-      return disabled.isVisible()
-    })
+    await page.keyboard.press("r")
+    await page.getByText("The gateway key is disabled; an operator can enable it.").waitFor()
     assert.strictEqual(await page.getByText("The session has ended").count(), 0)
     assert.deepStrictEqual(await axe(), [])
     await page.reload()
