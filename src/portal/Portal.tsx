@@ -15,6 +15,8 @@ const signInFile = laterFile(() => import("./sign-in/SignIn.tsx"))
 // a browser with a session loads the application while it asks who is signed in
 if (wasSignedIn()) void appFile.load().catch(() => {})
 
+const retryMs = 5_000
+
 export const Portal = () => {
   const session = useSession()
   const app = useLaterFile(appFile, session.state === "signed-in")
@@ -23,9 +25,18 @@ export const Portal = () => {
     if (session.state === "signed-in") expectSession(true)
     if (session.state === "signed-out") expectSession(false)
   }, [session.state])
+  useEffect(() => {
+    if (session.state !== "unreachable") return
+    const timer = window.setTimeout(() => void readSession(), retryMs)
+    return () => window.clearTimeout(timer)
+  }, [session])
   if (session.state === "unreachable")
     return (
-      <Unreachable title="The server does not answer" message={session.message} onRetry={() => void readSession()} />
+      <Unreachable
+        title="The server does not answer"
+        message={`${session.message} The page asks again every ${retryMs / 1_000} seconds.`}
+        onRetry={() => void readSession()}
+      />
     )
   if ((session.state === "signed-in" ? app : signIn).isMissing === true)
     return (

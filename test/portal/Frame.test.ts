@@ -34,6 +34,21 @@ const signingIn = (portal: Portal) => {
     await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor()
   })
 
+  it("asks again by itself who is signed in while the server does not answer", async () => {
+    const { answer, page } = await portal.open("/keys")
+    await page.clock.install()
+    const takeBack = await answer("/session", { status: 503, message: "A store does not answer." })
+    await page.reload()
+    await page.getByRole("heading", { name: "The server does not answer" }).waitFor()
+    await page.getByText("A store does not answer. The page asks again every 5 seconds.").waitFor()
+    const refused = page.waitForResponse(/\/admin-ui\/session$/)
+    await page.clock.runFor(5_000)
+    await refused
+    await takeBack()
+    await page.clock.runFor(5_000)
+    await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor()
+  })
+
   it("ends by signing out", async () => {
     const { page, problems } = await portal.open("/", { ownSession: true })
     // what was on its way when the session ended
