@@ -6,7 +6,7 @@ import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import { Upstream } from "../../src/services/Upstream.ts"
 import { selfSigned, trusted } from "../SelfSigned.ts"
 import { collector } from "../upstream/Collector.ts"
-import { answer } from "../upstream/ScriptedServer.ts"
+import { head } from "../upstream/ScriptedServer.ts"
 import { portOf } from "../upstream/SimulatorServer.ts"
 
 describe("UpstreamHttp over TLS", () => {
@@ -52,7 +52,8 @@ const tlsServer = ({ answerAfterMs = 0, handshakeAfterMs = 0 } = {}) =>
       const connections: Array<{ readonly servername: string | false | null; readonly resumed: boolean }> = []
       const secure = tls.createServer({ cert: certificate, key }, (socket) => {
         connections.push({ servername: socket.servername, resumed: socket.isSessionReused() })
-        socket.once("data", () => setTimeout(() => socket.end(answer("ok")), answerAfterMs))
+        const answer = `${head(200, ["content-length", "2", "connection", "close"])}ok`
+        socket.once("data", () => setTimeout(() => socket.end(answer), answerAfterMs))
       })
       secure.on("tlsClientError", (_, socket) => socket.destroy())
       const server = net.createServer((socket) => setTimeout(() => secure.emit("connection", socket), handshakeAfterMs))
