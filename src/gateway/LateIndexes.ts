@@ -3,12 +3,13 @@ import { Database } from "../services/Database.ts"
 
 /**
  * Indexes that no migration makes, because a migration would keep requests and changes waiting while PostgreSQL reads
- * ten million rows. Those of `usage_events` are partial, so requests without these labels cost them nothing.
+ * ten million rows. Those of `usage_events` are partial, so a request costs only those whose value it has.
  */
 const indexes = {
   usage_events_by_subject: "usage_events (subject, created_at) WHERE subject IS NOT NULL",
   usage_events_by_end_user: "usage_events (end_user, created_at) WHERE end_user IS NOT NULL",
   usage_events_by_session: "usage_events (session_id, created_at) WHERE session_id IS NOT NULL",
+  usage_events_by_error: "usage_events (error_code, created_at) WHERE error_code IS NOT NULL",
   // Finds the last apply of a document, and the changes since, also in a log of millions of other events.
   audit_events_by_action: "audit_events (action, sequence)"
 } as const
