@@ -10,6 +10,7 @@ const indexes = {
   usage_events_by_end_user: "usage_events (end_user, created_at) WHERE end_user IS NOT NULL",
   usage_events_by_session: "usage_events (session_id, created_at) WHERE session_id IS NOT NULL",
   usage_events_by_error: "usage_events (error_code, created_at) WHERE error_code IS NOT NULL",
+  usage_events_by_denial: "usage_events ((denial->>'check'), created_at) WHERE denial IS NOT NULL",
   // Finds the last apply of a document, and the changes since, also in a log of millions of other events.
   audit_events_by_action: "audit_events (action, sequence)"
 } as const

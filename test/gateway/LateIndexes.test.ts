@@ -13,10 +13,12 @@ const tests = (database: typeof EmbeddedDatabase.layer | typeof TemporaryDatabas
         const { sql } = yield* Database
         const built = sql<{ readonly name: string }>`
           SELECT relname AS name FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-          WHERE indisvalid AND relname ~ '^(usage|audit)_events_by_(action|subject|end_user|session|error)$' ORDER BY 1`.pipe(
+          WHERE indisvalid AND relname ~ '^(usage|audit)_events_by_(action|subject|end_user|session|error|denial)$' ORDER BY 1`.pipe(
           Effect.map((rows) => rows.map(({ name }) => name))
         )
-        const ofUsage = ["end_user", "error", "session", "subject"].map((column) => `usage_events_by_${column}`)
+        const ofUsage = ["denial", "end_user", "error", "session", "subject"].map(
+          (column) => `usage_events_by_${column}`
+        )
         const all = ["audit_events_by_action", ...ofUsage]
         assert.deepStrictEqual(yield* built, [])
         assert.isTrue(yield* LateIndexes.build)

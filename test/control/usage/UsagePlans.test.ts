@@ -12,10 +12,10 @@ const fixture = Effect.gen(function* () {
   const { sql } = yield* Database
   yield* sql`
     INSERT INTO usage_events (id, created_at, request_id, key_id, route, provider, status, status_code, error_code, latency_ms, usage_source,
-      session_id, end_user, subject, cost_source, streamed)
+      session_id, end_user, subject, denial, cost_source, streamed)
     SELECT gen_random_uuid(), now() - i * interval '4 seconds', 'request ' || i, gen_random_uuid(), 'chat_completions', 'upstream',
       'success', 200, CASE WHEN i % 40 = 0 THEN 'error ' || i % 400 END, 5, 'reported', 'session ' || i / 20, 'user ' || i % 500,
-      'subject ' || i % 500, 'none', false
+      'subject ' || i % 500, CASE WHEN i % 40 = 0 THEN jsonb_build_object('check', 'check ' || i % 400) END, 'none', false
     FROM generate_series(1, 20000) AS i`
   yield* LateIndexes.build
   yield* sql`ANALYZE usage_events`
@@ -29,7 +29,9 @@ const searches: ReadonlyArray<readonly [filter: UsageFilter, index: string]> = [
   [{ end_user: "user 7" }, "usage_events_by_end_user"],
   [{ subject: "subject 7" }, "usage_events_by_subject"],
   [{ error_code: "error 40" }, "usage_events_by_error"],
-  [{ error_code: "no such error" }, "usage_events_by_error"]
+  [{ error_code: "no such error" }, "usage_events_by_error"],
+  [{ denied_by: "check 40" }, "usage_events_by_denial"],
+  [{ denied_by: "no such check" }, "usage_events_by_denial"]
 ]
 
 describe.skipIf(TemporaryDatabase.server === null)("plans", () => {
