@@ -3,6 +3,7 @@ import { BaseSequencer } from "vitest/node"
 
 /** The files that take longest. One that began last would keep one core busy alone. */
 const longest = [
+  "test/portal/EveryPage.test.ts",
   "test/linear/LinearTime.test.ts",
   "test/guardrails/redact/TextRedactor.test.ts",
   "test/e2e/Startup.test.ts",
@@ -10,6 +11,8 @@ const longest = [
   "test/e2e/HostileUpstreamUi.test.ts",
   "test/e2e/Tasks.test.ts",
   "test/e2e/StartupRefusals.test.ts",
+  "test/e2e/Commands.test.ts",
+  "test/faults/RetryQueues.test.ts",
   "test/guardrails/detect/LinearTime.test.ts",
   "test/package/Package.test.ts"
 ]
