@@ -1,3 +1,4 @@
+import { errors } from "playwright-core"
 import * as Chromium from "./Chromium.ts"
 import { type Site, slower } from "./Site.ts"
 
@@ -39,12 +40,28 @@ const paintOf = async ({ browser, origin, session }: Site, { address, isSignedOu
   }
 }
 
+const mostTries = 3
+
+/**
+ * One load in fifty stands still in Chromium: what the server has sent waits in the browser's sockets, and its slow network
+ * does not read it. Such a load is begun again.
+ */
+const paintOfMoving = async (site: Site, page: PagePainted, speed: number): Promise<number> => {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await paintOf(site, page, speed)
+    } catch (cause) {
+      if (tried === mostTries || !(cause instanceof errors.TimeoutError)) throw cause
+    }
+  }
+}
+
 export const paintsOf = async (site: Site, page: PagePainted): Promise<Paints> => {
   const fast: Array<number> = []
   const slow: Array<number> = []
   for (let round = 0; round < paintRounds; round++) {
-    fast.push(await paintOf(site, page, 1))
-    slow.push(await paintOf(site, page, slower))
+    fast.push(await paintOfMoving(site, page, 1))
+    slow.push(await paintOfMoving(site, page, slower))
   }
   return { name: page.name, fast, slow }
 }
