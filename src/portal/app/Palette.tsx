@@ -103,6 +103,8 @@ export const Palette = ({ groups }: { readonly groups: ReadonlyArray<MenuGroup> 
       centered={false}
       // the shortcut is ignored during the closing transition
       transitionProps={{ duration: 0 }}
+      // Mantine blurs the page behind, which without a graphics card takes half a second for each letter
+      overlayProps={{ backgroundOpacity: 0.35 }}
       highlightQuery
       searchProps={{
         ref: search,
