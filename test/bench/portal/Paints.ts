@@ -43,8 +43,8 @@ const paintOf = async ({ browser, origin, session }: Site, { address, isSignedOu
 const mostTries = 3
 
 /**
- * One load in fifty stands still in Chromium: what the server has sent waits in the browser's sockets, and its slow network
- * does not read it. Such a load is begun again.
+ * Now and then a load stands still in Chromium: what the server has sent waits in the browser's sockets, and its slow
+ * network does not read it. Such a load is begun again.
  */
 const paintOfMoving = async (site: Site, page: PagePainted, speed: number): Promise<number> => {
   for (let tried = 1; ; tried++) {
