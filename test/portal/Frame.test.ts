@@ -119,6 +119,10 @@ const frame = (portal: Portal) => {
     await page.keyboard.press("Control+k")
     await page.getByPlaceholder("Go to, find an id, do …").fill("zebra")
     await page.locator("[role=dialog] [data-action][data-selected]").getByText("crossing").waitFor()
+    // a filter over the whole page would be drawn anew for each letter
+    const blurring =
+      "[...document.querySelectorAll('body *')].filter((one) => getComputedStyle(one).backdropFilter !== 'none')"
+    assert.strictEqual(await page.evaluate<number>(`${blurring}.length`), 0)
     await page.keyboard.press("Enter")
     await page.getByRole("heading", { name: "zebra crossing" }).waitFor()
   })
