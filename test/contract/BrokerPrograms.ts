@@ -1,4 +1,4 @@
-import { Effect, Exit, Option, Scope } from "effect"
+import { Effect, Exit, Option, Schedule, Scope } from "effect"
 import fc from "fast-check"
 import type { Broker, Channel, Declarations, Delivery, Fields, Outcome, Settlement } from "../../src/services/Broker.ts"
 import { eventually } from "../Eventually.ts"
@@ -123,7 +123,7 @@ export const run = Effect.fnUntraced(function* (
   prefix: string,
   settled: (look: Effect.Effect<Sight>, step: number) => Effect.Effect<Sight>
 ) {
-  const { broker, cut, observer, restore } = subject
+  const { broker, cut, restore } = subject
   const names = [`${prefix}:0`, `${prefix}:1`, `${prefix}:0:dead`, `${prefix}:1:dead`]
   const [first = "", second = "", ...graves] = names
   const wanted: Declarations = {
@@ -137,9 +137,9 @@ export const run = Effect.fnUntraced(function* (
     ],
     bindings: []
   }
-  // by the observer as well: the subject's connection may just have been cut
+  // Not by the observer: a subject that is just coming back would declare them again.
   yield* Effect.acquireRelease(broker.declare(wanted), () =>
-    Effect.forEach([broker, observer], ({ remove }) => Effect.ignore(remove({ queues: names })))
+    Effect.orDie(Effect.retry(broker.remove({ queues: names }), { schedule: Schedule.spaced("50 millis"), times: 100 }))
   )
 
   const consumers: Array<Scope.Closeable | undefined> = [undefined, undefined]
