@@ -41,8 +41,8 @@ export interface OpenedPage {
   readonly page: Page
   /** What went wrong in the page. The test fails if there is something at its end. */
   readonly problems: PageProblems
-  /** The violations that axe finds, a sentence for each. */
-  readonly axe: () => Promise<ReadonlyArray<string>>
+  /** The violations that axe finds, a sentence for each, as soon as nothing on the page is loading, or at once. */
+  readonly axe: (options?: { readonly isLoading: boolean }) => Promise<ReadonlyArray<string>>
   /**
    * Answers the requests of the page to paths that match, instead of the server. Without `body` it is an error of the
    * control API. `delayMs` alone lets the server answer, later. Returns what takes it back.
@@ -177,7 +177,12 @@ class RunningPortal implements Portal {
     await page.goto(`${origin}/admin-ui${path}`)
     await page.waitForSelector(token === null ? "form input[name=token]" : "main#page h1")
     await isIdle(page)
-    return { page, problems, axe: () => axeOf(page), answer: answering(page, problems) }
+    return {
+      page,
+      problems,
+      axe: ({ isLoading } = { isLoading: false }) => axeOf(page, isLoading),
+      answer: answering(page, problems)
+    }
   }
 
   #browser(): Browser {
@@ -225,13 +230,14 @@ const busyForMs = 5_000
  * The debugger evaluates the source, so that the policy of the page need not allow it. What is read again is dimmed, and
  * has too little contrast for that moment; a page that stays busy is looked at as it is.
  */
-const axeOf = async (page: Page): Promise<ReadonlyArray<string>> => {
+const axeOf = async (page: Page, isLoading: boolean): Promise<ReadonlyArray<string>> => {
   await page.evaluate(axeSource)
-  await page
-    .locator("[aria-busy=true]")
-    .first()
-    .waitFor({ state: "detached", timeout: busyForMs })
-    .catch(() => {})
+  if (!isLoading)
+    await page
+      .locator("[aria-busy=true]")
+      .first()
+      .waitFor({ state: "detached", timeout: busyForMs })
+      .catch(() => {})
   return page.evaluate<ReadonlyArray<string>>(`axe.run({ exclude: [["[role=tooltip]"]] }, {
     preload: false,
     runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

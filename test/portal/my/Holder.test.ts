@@ -57,6 +57,19 @@ describePortal("The pages of a holder", (portal) => {
     )
   })
 
+  it("write no model into the settings before they know the key's", async () => {
+    const key = await keyOf(portal, { policy: { allowed_models: ["small"] } })
+    const { page } = await portal.open("/my", { token: key.raw })
+    const answer = await holdAnswers(page, /\/v1\/me\/models/)
+    await page.getByRole("link", { name: "Use it" }).click()
+    await page.getByRole("heading", { name: "Settings", level: 2 }).waitFor()
+    assert.strictEqual(await page.getByText('"model"').count(), 0)
+    assert.strictEqual(await page.getByRole("button", { name: "Test", exact: true }).count(), 0)
+    answer()
+    await page.getByText('"model":"small"').waitFor()
+    await page.getByRole("button", { name: "Test", exact: true }).waitFor()
+  })
+
   it("send a test, and say what came of it", async () => {
     const key = await keyOf(portal)
     const { answer, axe, page } = await portal.open("/my/use?model=any", {

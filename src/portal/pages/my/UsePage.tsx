@@ -18,6 +18,8 @@ const UsePage = () => {
   const models = useModels()
   const model = text("model") ?? models.first ?? "any"
   const tool = toolOf(text("tool"))
+  /** Until the models are there, nobody knows which one to write into the settings. */
+  const waits = text("model") === undefined && models.query.isPending && { query: models.query }
   const price = [...models.priced, ...models.used].find((known) => known.model === model)
   return (
     <>
@@ -30,10 +32,10 @@ const UsePage = () => {
         <Panel title="Model" query={models.query} height={36}>
           <ModelField names={models.names} model={model} onChosen={(name) => change({ model: name })} />
         </Panel>
-        <Panel title="Settings">
+        <Panel title="Settings" {...waits} height={240}>
           <Snippets model={model} tool={tool.id} onTool={(id) => change({ tool: id })} />
         </Panel>
-        <Panel title="Does it work?">
+        <Panel title="Does it work?" {...waits} height={130}>
           <KeyTest tool={tool.id} model={model} price={price} />
         </Panel>
         <Arrivals />

@@ -18,6 +18,7 @@ import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 
 type StudioConnection = ResponseOf<"GET", "/admin-ui/admin/studio/connection">
+export type ConnectionQuery = UseQueryResult<StudioConnection, ApiError>
 const path = "/admin-ui/admin/studio/connection"
 
 const sources = {
@@ -27,7 +28,7 @@ const sources = {
 } as const
 
 /** Where the studio is, and whether it answers. */
-export const Connection = ({ query }: { readonly query: UseQueryResult<StudioConnection, ApiError> }) => {
+export const Connection = ({ query }: { readonly query: ConnectionQuery }) => {
   const mayChange = useAllowed("settings:update")
   const [isOpen, setOpen] = useState(false)
   const { error, isBusy, result, submit } = useSubmit<ResponseOf<"POST", "/admin-ui/admin/studio/connection/test">>()

@@ -33,7 +33,7 @@ const StudioPage = () => {
             content: () => (
               <Stack gap="sm">
                 <Connection query={connection} />
-                <StudioServices isConnected={connection.data?.base_url !== null && connection.data !== undefined} />
+                <StudioServices connection={connection} />
               </Stack>
             )
           },

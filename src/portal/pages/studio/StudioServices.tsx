@@ -11,6 +11,7 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
+import type { ConnectionQuery } from "./Connection.tsx"
 import { ImportList } from "./ImportList.tsx"
 
 type StudioService = ResponseOf<"GET", "/admin-ui/admin/studio/services">[number]
@@ -21,15 +22,16 @@ interface Row extends StudioService {
 }
 
 /** What the studio offers, beside what is imported already. The chosen ones are imported one after the other. */
-export const StudioServices = ({ isConnected }: { readonly isConnected: boolean }) => {
+export const StudioServices = ({ connection }: { readonly connection: ConnectionQuery }) => {
   const mayChange = useAllowed("services:update")
+  const isConnected = connection.data !== undefined && connection.data.base_url !== null
   const offered = useApi("/admin-ui/admin/studio/services", {}, { enabled: isConnected })
   const registered = useApi("/admin-ui/admin/services", {})
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const { ask, dialog } = useConfirm()
   if (!isConnected) {
     return (
-      <Panel title="Services of the studio">
+      <Panel title="Services of the studio" query={connection} height={220}>
         <Empty action={<ImportList />}>
           Connect a studio first. You can also import a list of services as JSON, without a studio.
         </Empty>
