@@ -16,6 +16,11 @@ describe("secrets", () => {
     )
   })
 
+  it("are found before accounts whose checksum they happen to have", () => {
+    const token = "GR1348941cP-sXnBaEjD6RFanKM-N"
+    assert.deepStrictEqual(valuesIn(allDetectors, token), [`SECRET ${token}`])
+  })
+
   it("are keys of AWS where their name stands before them", () => {
     const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
     for (const name of [
