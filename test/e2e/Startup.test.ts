@@ -240,19 +240,18 @@ describe.skipIf(!Deployment.available)("start-up: the database", () => {
       const key = yield* Effect.promise(() => RunningGateway.createKey(first, { policy: { daily_budget_usd: 1 } }))
       yield* Effect.promise(() => first.operate("PATCH", "/family-b-routes/messages/config", { timeout_ms: 4321 }))
       assert.strictEqual((yield* chat(first, key.raw)).status, 200)
+      const paths = ["/keys", "/family-a-routes", "/family-b-routes", "/providers", "/usage/summary", "/audit-events"]
+      // every start sums up usage, to a later time
+      const lasting = (name: string, value: unknown) => (name === "spend_until" ? undefined : value)
       const state = (gateway: RunningGateway.RunningGateway) =>
-        Effect.promise(() =>
-          Promise.all(
-            ["/keys", "/family-a-routes", "/family-b-routes", "/providers", "/usage/summary", "/audit-events"].map(
-              (path) => gateway.operate("GET", path)
-            )
-          )
+        Effect.promise(async () =>
+          JSON.stringify(await Promise.all(paths.map((path) => gateway.operate("GET", path))), lasting, 1)
         )
       yield* deployment.recorded(key.id, 1)
       const before = yield* state(first)
       assert.strictEqual(yield* stop(first), 0)
       const second = yield* deployment.start()
-      assert.deepStrictEqual(yield* state(second), before)
+      assert.strictEqual(yield* state(second), before)
       assert.strictEqual((yield* chat(second, key.raw)).status, 200)
       assert.strictEqual((yield* deployment.recorded(key.id, 2)).length, 2)
     })
