@@ -17,6 +17,7 @@ import * as Contenders from "./messaging/Contenders.ts"
 import * as MessagingPlan from "./messaging/Plan.ts"
 import * as Plan from "./Plan.ts"
 import * as Proof from "./Proof.ts"
+import * as PortalAgainst from "./portal/Against.ts"
 import * as Portal from "./portal/Bench.ts"
 import * as LiveRequests from "./portal/LiveRequests.ts"
 import * as Report from "./Report.ts"
@@ -100,6 +101,12 @@ const portal = Effect.fnUntraced(function* (wanted: ReadonlyArray<Portal.Part>, 
   yield* Console.log(Portal.report(yield* Portal.run(upstream, wanted, usageRows, say), yield* Machine.describe))
 })
 
+const portalAgainst = Effect.fnUntraced(function* (folder: string) {
+  const upstream = yield* Entrants.upstream
+  const measured = yield* PortalAgainst.run(upstream, folder, say)
+  yield* Console.log(PortalAgainst.report(measured, yield* Machine.describe))
+})
+
 const livePage = Effect.fnUntraced(function* (minutes: number, hurry: number) {
   const upstream = yield* Entrants.upstream
   const soaked = yield* LiveRequests.soak(upstream, { minutes, hurry }, say)
@@ -159,7 +166,9 @@ const command = Command.make(
     ),
     against: Flag.String("against").pipe(
       Flag.optional,
-      Flag.withDescription("Instead: this gateway beside the one of another checkout, in turns of two seconds")
+      Flag.withDescription(
+        "Instead: this gateway (or with --portal its pages) beside that of another checkout, by turns"
+      )
     ),
     inner: Flag.Boolean("inner").pipe(
       Flag.withDefault(false),
@@ -210,6 +219,7 @@ const command = Command.make(
     if (innerOnly) return yield* inner
     if (listsOnly) return yield* lists
     if (portalOnly && Option.isSome(minutes)) return yield* livePage(minutes.value, hurry)
+    if (portalOnly && Option.isSome(other)) return yield* portalAgainst(other.value)
     if (portalOnly)
       return yield* portal(
         yield* chosen(only, Portal.parts),

@@ -28,7 +28,11 @@ export const pages: ReadonlyArray<PagePainted> = [
   { name: "dead letters, of 100,000", address: "/dead-letters" }
 ]
 
-const paintOf = async ({ browser, origin, session }: Site, { address, isSignedOut }: PagePainted, speed: number) => {
+const paintOfLoad = async (
+  { browser, origin, session }: Site,
+  { address, isSignedOut }: PagePainted,
+  speed: number
+) => {
   const signedIn = isSignedOut === true ? [] : session
   const opened = await Chromium.open(browser, origin, signedIn, { slower: speed, isSlowNetwork: true })
   try {
@@ -46,10 +50,10 @@ const mostTries = 3
  * Now and then a load stands still in Chromium: what the server has sent waits in the browser's sockets, and its slow
  * network does not read it. Such a load is begun again.
  */
-const paintOfMoving = async (site: Site, page: PagePainted, speed: number): Promise<number> => {
+export const paintOf = async (site: Site, page: PagePainted, speed: number): Promise<number> => {
   for (let tried = 1; ; tried++) {
     try {
-      return await paintOf(site, page, speed)
+      return await paintOfLoad(site, page, speed)
     } catch (cause) {
       if (tried === mostTries || !(cause instanceof errors.TimeoutError)) throw cause
     }
@@ -60,8 +64,8 @@ export const paintsOf = async (site: Site, page: PagePainted): Promise<Paints> =
   const fast: Array<number> = []
   const slow: Array<number> = []
   for (let round = 0; round < paintRounds; round++) {
-    fast.push(await paintOfMoving(site, page, 1))
-    slow.push(await paintOfMoving(site, page, slower))
+    fast.push(await paintOf(site, page, 1))
+    slow.push(await paintOf(site, page, slower))
   }
   return { name: page.name, fast, slow }
 }

@@ -22,11 +22,15 @@ const tasks = fileURLToPath(new URL("../../portal/oncall/ShopTasks.ts", import.m
 export const inBrowser = <A>(what: string, use: () => Promise<A>) =>
   Effect.tryPromise({ try: use, catch: (cause) => new BenchFailed({ message: `${what}: ${String(cause)}` }) })
 
-/** A gateway with its portal, a browser that is signed in, and a key with everything on. */
-export const start = Effect.fnUntraced(function* (upstream: string) {
+/**
+ * A gateway with its portal, a browser that is signed in, and a key with everything on. `folder` is the checkout whose
+ * program it is, by default this one.
+ */
+export const start = Effect.fnUntraced(function* (upstream: string, folder?: string) {
+  const name = folder === undefined ? "portal" : `the portal in ${folder}`
   const installation = yield* Gateway.makeInstallation(upstream)
-  const { control, origin } = yield* Gateway.startProcess("portal", installation, ["all", "--tasks", tasks])
-  const calls = Gateway.callsOf("portal", control, installation.token)
+  const { control, origin } = yield* Gateway.startProcess(name, installation, ["all", "--tasks", tasks], [], folder)
+  const calls = Gateway.callsOf(name, control, installation.token)
   yield* calls.setPrices
   const site: Site = {
     browser: yield* Chromium.browser,
