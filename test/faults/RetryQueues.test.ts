@@ -75,7 +75,7 @@ describe.skipIf(!RabbitmqProcess.available)("retry queues of a RabbitMQ that fai
 
 const source = "tasks.queue"
 
-const rounds = 3
+const rounds = Number(process.env["SVC_TEST_KILL_ROUNDS"] ?? 1)
 
 const many = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`)
 
