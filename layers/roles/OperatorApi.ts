@@ -34,7 +34,7 @@ export const layer = (doors: Doors, settings: Settings, tasks: Option.Option<Ope
       Layer.succeed(StartupOidcClient, settings.oidcClient),
       OwnDoors.layer(doors),
       portalFiles,
-      installation(settings)
+      installation(settings, Option.isSome(tasks))
     ]),
     Layer.provide([LiveStreams.layer(), StartLinkLine.isInTerminal() ? StartLink.layer : Layer.empty]),
     Layer.merge(portal(settings))
@@ -43,9 +43,9 @@ export const layer = (doors: Doors, settings: Settings, tasks: Option.Option<Ope
 /** One layer for both listeners, so that the files are read once. */
 const portalFiles = PortalFolder.layer()
 
-const installation = ({ environment, gatewayOrigin }: Settings) =>
+const installation = ({ environment, gatewayOrigin }: Settings, hasTasks: boolean) =>
   Layer.merge(
-    Layer.succeed(InstallationOfEnvironment, { environment, version, gatewayOrigin }),
+    Layer.succeed(InstallationOfEnvironment, { environment, version, gatewayOrigin, hasTasks }),
     OwnGateway.layer(gatewayOrigin)
   )
 
@@ -95,7 +95,7 @@ const portal = (settings: Settings) =>
           Layer.succeed(ControlOrigin, settings.portalOrigin),
           Layer.succeed(ControlHosts, hostsOf(settings, address, settings.portalOrigin)),
           portalFiles,
-          installation(settings)
+          installation(settings, false)
         ]),
         Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),
         Layer.provide(

@@ -15,10 +15,12 @@ export interface InstallationSettings {
   readonly version: string
   /** The origin at which applications reach the gateway, where it differs from the address of the proxy listener. */
   readonly gatewayOrigin: Option.Option<string>
+  /** Operators see and change tasks at the control listener. */
+  readonly hasTasks: boolean
 }
 
 export const InstallationOfEnvironment = Context.Reference<InstallationSettings>("svc/control/InstallationSettings", {
-  defaultValue: () => ({ environment: Option.none(), version: "", gatewayOrigin: Option.none() })
+  defaultValue: () => ({ environment: Option.none(), version: "", gatewayOrigin: Option.none(), hasTasks: false })
 })
 
 /** What the page says of the installation to everybody, before anybody has signed in. */
@@ -29,11 +31,12 @@ export interface InstallationFacts {
   readonly oidc: boolean
   readonly session: boolean
   readonly holders_only: boolean
+  readonly tasks: boolean
 }
 
 /** Returns what makes the facts that a page for this request says. */
 export const make = Effect.gen(function* () {
-  const { environment, gatewayOrigin, version } = yield* InstallationOfEnvironment
+  const { environment, gatewayOrigin, hasTasks, version } = yield* InstallationOfEnvironment
   const origin = yield* ControlOrigin
   const listener = yield* ListenerSessions
   const oidc = Option.isSome(yield* StartupOidcClient)
@@ -46,7 +49,8 @@ export const make = Effect.gen(function* () {
       gateway_url: Option.getOrElse(gatewayOrigin, () => originOf(listening, headers["host"])),
       oidc: oidc && !listener.holdersOnly,
       session: sessionCandidates(headers["cookie"], cookieOf(origin, listener).name).length > 0,
-      holders_only: listener.holdersOnly
+      holders_only: listener.holdersOnly,
+      tasks: hasTasks && !listener.holdersOnly
     }))
 })
 

@@ -11,15 +11,19 @@ export interface Installation {
   readonly session: boolean
   /** True on the listener that serves holders of keys alone. */
   readonly holders_only: boolean
+  /** True where operators see tasks at this address. */
+  readonly tasks: boolean
 }
 
+/** The server of `npm run portal` says nothing. */
 const absent: Installation = {
   environment: null,
   version: null,
   gateway_url: null,
   oidc: false,
   session: false,
-  holders_only: false
+  holders_only: false,
+  tasks: true
 }
 
 const read = (): Installation => {

@@ -111,6 +111,12 @@ export const signOut = async (): Promise<void> => {
 export const allows = (held: ReadonlyArray<string>, required: ReadonlyArray<string>): boolean =>
   required.length === 0 || held.includes("*") || required.some((scope) => held.includes(scope))
 
+/** Each of these scopes lets a token see tasks. */
+export const scopesOfTasks = ["tasks:read", "tasks:operate"] as const
+
+/** Returns whether there are tasks at this address, and the signed-in token may see them. */
+export const useSeesTasks = (): boolean => useAllowed(...scopesOfTasks) && installation.tasks
+
 /** Returns whether the signed-in token holds one of the scopes. */
 export const useAllowed = (...required: ReadonlyArray<string>): boolean => {
   const current = useSession()

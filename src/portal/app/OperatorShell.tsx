@@ -1,6 +1,7 @@
 import { notifications } from "@mantine/notifications"
 import { Outlet, useMatches, useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
+import { installation } from "../api/installation.ts"
 import { useSession } from "../api/session.ts"
 import { useReconnected } from "../api/useReconnected.ts"
 import { BottomBar } from "./BottomBar.tsx"
@@ -8,6 +9,7 @@ import { NotFound } from "./Fallbacks.tsx"
 import { Guarded } from "./Guarded.tsx"
 import { LostNote } from "./LiveIndicator.tsx"
 import { guardBelow, itemAt, menuFor } from "./menu.ts"
+import { NoTasks } from "./NoTasks.tsx"
 import { Palette } from "./Palette.tsx"
 import { Rail } from "./Rail.tsx"
 import styles from "./Shell.module.css"
@@ -50,7 +52,9 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
           <NotFound />
         ) : (
           <Guarded scopes={page.scopes} title={page.label}>
-            {inner === undefined ? (
+            {page.needsTasks === true && !installation.tasks ? (
+              <NoTasks title={page.label} />
+            ) : inner === undefined ? (
               <Outlet />
             ) : (
               <Guarded scopes={inner.scopes} title={inner.label}>

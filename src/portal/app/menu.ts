@@ -23,7 +23,7 @@ import {
   IconStack2
 } from "@tabler/icons-react"
 import type { ComponentType } from "react"
-import { allows } from "../api/session.ts"
+import { allows, scopesOfTasks } from "../api/session.ts"
 
 export interface MenuItem {
   /** Below `/admin-ui`. */
@@ -32,6 +32,8 @@ export interface MenuItem {
   readonly icon: ComponentType<IconProps>
   /** One of these scopes shows the page. */
   readonly scopes: ReadonlyArray<string>
+  /** There is nothing to see where a process has no tasks. */
+  readonly needsTasks?: true
   /** `g` and then this letter goes to the page. */
   readonly letter: string
 }
@@ -42,7 +44,7 @@ export interface MenuGroup {
 }
 
 const usage = ["usage:read"]
-const tasks = ["tasks:read", "tasks:operate"]
+const tasks = { scopes: scopesOfTasks, needsTasks: true } as const
 const operators = ["operators:manage"]
 
 export const menu = [
@@ -58,9 +60,9 @@ export const menu = [
   {
     label: "Tasks",
     items: [
-      { path: "/tasks/board", label: "Board", icon: IconLayoutKanban, scopes: tasks, letter: "b" },
-      { path: "/tasks", label: "Tasks", icon: IconListSearch, scopes: tasks, letter: "t" },
-      { path: "/dead-letters", label: "Dead letters", icon: IconMailX, scopes: tasks, letter: "d" }
+      { path: "/tasks/board", label: "Board", icon: IconLayoutKanban, ...tasks, letter: "b" },
+      { path: "/tasks", label: "Tasks", icon: IconListSearch, ...tasks, letter: "t" },
+      { path: "/dead-letters", label: "Dead letters", icon: IconMailX, ...tasks, letter: "d" }
     ]
   },
   {

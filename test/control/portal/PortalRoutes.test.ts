@@ -31,7 +31,8 @@ const listening = (portal: Option.Option<BuiltPortal>) =>
         Layer.succeed(InstallationOfEnvironment, {
           environment: Option.some(environment),
           version: "1.2.3",
-          gatewayOrigin: Option.none()
+          gatewayOrigin: Option.none(),
+          hasTasks: true
         }),
         GatewayAddress.listening({ host: "0.0.0.0", ip: "0.0.0.0", port: 8080 })
       ])
@@ -50,7 +51,8 @@ const Facts = Schema.fromJsonString(
     gateway_url: Schema.NullOr(Schema.String),
     oidc: Schema.Boolean,
     session: Schema.Boolean,
-    holders_only: Schema.Boolean
+    holders_only: Schema.Boolean,
+    tasks: Schema.Boolean
   })
 )
 const factsOf = (html: string) => Schema.decodeUnknownSync(Facts)(/id="installation">([^<]*)<\/script>/.exec(html)?.[1])
@@ -134,7 +136,8 @@ describeWith(listening(Option.some(built)), { excludeTestServices: true })("The 
         gateway_url: "http://10.0.0.7:8080",
         oidc: false,
         session: false,
-        holders_only: false
+        holders_only: false,
+        tasks: true
       })
       assert.isTrue(factsOf((yield* open("/admin-ui/", { cookie: `svc_session=${"a".repeat(43)}` })).text).session)
     })

@@ -1,7 +1,7 @@
 import { useMemo } from "react"
 import { useNow } from "../../address/useNow.ts"
 import { useApi, useTasksApi } from "../../api/queries.ts"
-import { useAllowed } from "../../api/session.ts"
+import { useSeesTasks } from "../../api/session.ts"
 import type { DeadLetterQueues } from "../../api/TaskTypes.ts"
 
 const minuteMs = 60_000
@@ -103,19 +103,18 @@ const boardRefreshMs = 15_000
 
 /** The queues of tasks, where this process has tasks and the token may see them. */
 export const useQueues = () => {
-  const maySee = useAllowed("tasks:read", "tasks:operate")
+  const isThere = useSeesTasks()
   const found = useTasksApi<{ readonly queues: ReadonlyArray<BoardQueue> }>(
     "/queues",
     {},
-    { enabled: maySee, refreshMs: boardRefreshMs }
+    { enabled: isThere, refreshMs: boardRefreshMs }
   )
-  const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { enabled: maySee, refreshMs: boardRefreshMs })
+  const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { enabled: isThere, refreshMs: boardRefreshMs })
   const queues = found.data?.queues ?? []
   const sum = (of: (queue: BoardQueue) => number | null) => queues.reduce((total, queue) => total + (of(queue) ?? 0), 0)
   return {
     query: found,
-    // without tasks there is nothing to show, and nothing to complain of
-    isThere: maySee && found.error?.status !== 404,
+    isThere,
     queues,
     /** Dead letters that wait for somebody. */
     letters,

@@ -1,7 +1,7 @@
 import { useNow } from "../../../address/useNow.ts"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
-import { useAllowed } from "../../../api/session.ts"
+import { useAllowed, useSeesTasks } from "../../../api/session.ts"
 import type { DeadLetterQueues } from "../../../api/TaskTypes.ts"
 import { countedText, relativeText } from "../../../shared/words/format.ts"
 import { type Finding, ofAsked, ofKeys, ofLimits, sorted } from "./findings.ts"
@@ -33,7 +33,7 @@ export const useFindings = () => {
   const now = useNow(minuteMs)
   const at = (iso: string) => relativeText(Date.parse(iso), now)
   const mayGovern = useAllowed("operators:manage")
-  const mayTasks = useAllowed("tasks:read", "tasks:operate")
+  const seesTasks = useSeesTasks()
   const day = { from: new Date(Math.floor(now / minuteMs) * minuteMs - dayMs).toISOString() }
 
   const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "all", limit: 100 } }, often)
@@ -44,9 +44,9 @@ export const useFindings = () => {
   const executions = useApi("/admin-ui/admin/guardrails/summary", { query: day }, { enabled: mayGovern })
   const traffic = useApi("/admin-ui/admin/provider-health", {})
   const health = useApi("/admin-ui/admin/provider-health/state", {}, often)
-  const queues = useTasksApi<Queues>("/queues", {}, { ...often, enabled: mayTasks })
-  const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { ...often, enabled: mayTasks })
-  const counts = useTasksApi<Counts>("/tasks/counts", { since: "15m" }, { ...often, enabled: mayTasks })
+  const queues = useTasksApi<Queues>("/queues", {}, { ...often, enabled: seesTasks })
+  const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { ...often, enabled: seesTasks })
+  const counts = useTasksApi<Counts>("/tasks/counts", { since: "15m" }, { ...often, enabled: seesTasks })
   const asked = useApi("/admin-ui/admin/limits/raise-requests", { query: { state: "open", limit: 20 } }, often)
   const system = useApi("/admin-ui/admin/system", {}, often)
   const audit = useAuditFault()
@@ -113,9 +113,9 @@ export const useFindings = () => {
     ["executions of guardrails", { ...executions, isEnabled: mayGovern }],
     ["traffic", traffic],
     ["health of upstreams", health],
-    ["queues", { ...queues, error: withoutTasks(queues.error), isEnabled: mayTasks }],
-    ["dead letters", { ...letters, error: withoutTasks(letters.error), isEnabled: mayTasks }],
-    ["the index of tasks", { ...counts, error: withoutTasks(counts.error), isEnabled: mayTasks }],
+    ["queues", { ...queues, isEnabled: seesTasks }],
+    ["dead letters", { ...letters, isEnabled: seesTasks }],
+    ["the index of tasks", { ...counts, isEnabled: seesTasks }],
     ["what holders ask for", asked],
     ["the servers", system],
     ["the audit log", audit]
@@ -160,6 +160,3 @@ const useKeysInOrder = (enabled: boolean) => {
     useApi("/admin-ui/admin/keys", { query: { ...shared, sort_by: "rotation_due_at" } }, options)
   ] as const
 }
-
-/** A process without tasks has no such paths. */
-const withoutTasks = (error: ApiError | null): ApiError | null => (error?.status === 404 ? null : error)
