@@ -1,6 +1,6 @@
-import { Autocomplete } from "@mantine/core"
+import { Autocomplete, Skeleton } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
-import { useEffect, useEffectEvent, useState } from "react"
+import { type ReactNode, useEffect, useEffectEvent, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -19,7 +19,7 @@ const UsePage = () => {
   const model = text("model") ?? models.first ?? "any"
   const tool = toolOf(text("tool"))
   /** Until the models are there, nobody knows which one to write into the settings. */
-  const waits = text("model") === undefined && models.query.isPending && { query: models.query }
+  const isWaiting = text("model") === undefined && models.query.isPending
   const price = [...models.priced, ...models.used].find((known) => known.model === model)
   return (
     <>
@@ -32,17 +32,33 @@ const UsePage = () => {
         <Panel title="Model" query={models.query} height={36}>
           <ModelField names={models.names} model={model} onChosen={(name) => change({ model: name })} />
         </Panel>
-        <Panel title="Settings" {...waits} height={240}>
-          <Snippets model={model} tool={tool.id} onTool={(id) => change({ tool: id })} />
+        <Panel title="Settings" isBusy={isWaiting}>
+          <KeptPlace isWaiting={isWaiting}>
+            <Snippets model={model} tool={tool.id} onTool={(id) => change({ tool: id })} />
+          </KeptPlace>
         </Panel>
-        <Panel title="Does it work?" {...waits} height={130}>
-          <KeyTest tool={tool.id} model={model} price={price} />
+        <Panel title="Does it work?" isBusy={isWaiting}>
+          <KeptPlace isWaiting={isWaiting}>
+            <KeyTest tool={tool.id} model={model} price={price} />
+          </KeptPlace>
         </Panel>
         <Arrivals />
       </div>
     </>
   )
 }
+
+interface KeptPlaceProps {
+  readonly isWaiting: boolean
+  readonly children: ReactNode
+}
+
+/** What is not known yet has its place already. Nobody can see, read or press it before. */
+const KeptPlace = ({ children, isWaiting }: KeptPlaceProps) => (
+  <Skeleton visible={isWaiting}>
+    <div style={{ visibility: isWaiting ? "hidden" : undefined }}>{children}</div>
+  </Skeleton>
+)
 
 interface FieldProps {
   readonly names: ReadonlyArray<string>
