@@ -112,6 +112,11 @@ const make = Effect.gen(function* () {
     return yield* statesOf(yield* shared([layer], yield* DateTime.now), Number.POSITIVE_INFINITY)
   })
 
+  const ofAllKeys = Effect.fnUntraced(function* () {
+    const layers = yield* keys.layerOf("global", null)
+    return yield* statesOf(yield* shared(layers, yield* DateTime.now), Number.POSITIVE_INFINITY)
+  })
+
   const sharedOf = ({ id = "", scope }: LimitStateQuery) =>
     scope === "project" || scope === "team" ? keys.layerOf(scope, id) : keys.sharingLayers
 
@@ -159,8 +164,9 @@ const make = Effect.gen(function* () {
     read: Effect.fn("LimitStates.read")(function* (query) {
       yield* checkQuery(query)
       const { id = "", scope } = query
-      if (scope !== "key" && scope !== "layer") return yield* ofManyKeys(query)
-      return wholePage(yield* scope === "key" ? ofKey(id) : ofLayer(id), query.limit ?? defaultLimit, scope)
+      const whole = { key: ofKey, layer: ofLayer, global: ofAllKeys }
+      if (!isWhole(scope)) return yield* ofManyKeys(query)
+      return wholePage(yield* whole[scope](id), query.limit ?? defaultLimit, scope)
     }, toStoreFailures)
   })
 })
@@ -168,6 +174,9 @@ const make = Effect.gen(function* () {
 /** People know a project by its name, and the name of its layer has the id. Of all layers, only those of projects have one. */
 const shownName = (layer: string, { project_name }: LimitedKeys.Owners): string =>
   project_name === null ? layer : `project:${project_name}`
+
+/** These scopes have few limits, on one page. */
+const isWhole = (scope: LimitScopeName) => scope === "key" || scope === "layer" || scope === "global"
 
 const wholePage = (states: ReadonlyArray<LimitState>, limit: number, scope: LimitScopeName): StatePage => ({
   page: {
@@ -180,11 +189,12 @@ const wholePage = (states: ReadonlyArray<LimitState>, limit: number, scope: Limi
 })
 
 const checkQuery = ({ cursor, id, scope }: LimitStateQuery): Effect.Effect<void, Refused<"invalid_request">> => {
-  if (scope === "all" ? id !== undefined : id === undefined) {
-    return invalid("id", scope === "all" ? "must be left out with scope all" : `is required with scope ${scope}`)
+  const isOfAll = scope === "all" || scope === "global"
+  if (isOfAll ? id !== undefined : id === undefined) {
+    return invalid("id", isOfAll ? `must be left out with scope ${scope}` : `is required with scope ${scope}`)
   }
-  if (scope !== "all" && scope !== "team" && !isId(id)) return invalid("id", `must be the id (UUID) of a ${scope}`)
-  if (cursor !== undefined && (scope === "key" || scope === "layer")) {
+  if (!isOfAll && scope !== "team" && !isId(id)) return invalid("id", `must be the id (UUID) of a ${scope}`)
+  if (cursor !== undefined && isWhole(scope)) {
     return invalid("cursor", `must be left out with scope ${scope}, which has one page`)
   }
   return Effect.void

@@ -89,6 +89,18 @@ Metered.suite("State of limits", (it) => {
     })
   )
 
+  it.effect("the global layer shows what all keys share, and nothing before there is one", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* Metered.limitsOf("scope=global"), [])
+      const body = { kind: "global", shared: { daily_budget_usd: 40 } }
+      const id = idOf(yield* ok("POST", `${admin}/policy-layers`, { body }))
+      const ofAll = yield* Metered.limitsOf("scope=global")
+      assert.strictEqual(ofAll.length, 1)
+      assert.deepInclude(ofAll[0], { meter: "daily_budget_usd", scope: "global", scope_id: null, limit: 40 })
+      yield* ok("DELETE", `${admin}/policy-layers/${id}`)
+    })
+  )
+
   it.effect("layers show what their keys share, and what their routes alone allow", () =>
     Effect.gen(function* () {
       yield* Metered.priced
@@ -353,7 +365,9 @@ Metered.suite("State of limits", (it) => {
             `scope=key&id=${nobody}`,
             `scope=layer&id=${nobody}`,
             "scope=everything",
-            "scope=all&cursor=abc"
+            "scope=all&cursor=abc",
+            `scope=global&id=${nobody}`,
+            "scope=global&cursor=abc"
           ],
           asked
         ),
@@ -364,6 +378,8 @@ Metered.suite("State of limits", (it) => {
           [404, "id"],
           [404, "id"],
           [422, "scope"],
+          [422, "cursor"],
+          [422, "id"],
           [422, "cursor"]
         ]
       )

@@ -145,6 +145,14 @@ describePortal("The first minute", (portal) => {
     await other.page.waitForURL(/range=\d{4}.*Z\.\./)
   })
 
+  it("names the budget that all keys share beside what was spent", async () => {
+    const shared = { daily_budget_usd: 40 }
+    const layer = await portal.gateway.operate("POST", "/policy-layers", { kind: "global", shared })
+    const { page } = await portal.open("/")
+    await page.getByRole("region", { name: "Spend", exact: true }).getByText("budget of a day $40").waitFor()
+    await portal.gateway.operate("DELETE", `/policy-layers/${Object(layer).id}`)
+  })
+
   it("has a live chart that the arrow keys read", async () => {
     // the home page of an installation without requests has none
     const { axe, page } = await portal.open("/requests")

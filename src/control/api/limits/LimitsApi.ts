@@ -54,7 +54,7 @@ export const LimitState = Schema.Struct({
 }).annotate({ identifier: "LimitState" })
 export type LimitState = typeof LimitState.Type
 
-export const LimitScopeName = Schema.Literals(["key", "project", "team", "layer", "all"])
+export const LimitScopeName = Schema.Literals(["key", "project", "team", "layer", "global", "all"])
 export type LimitScopeName = typeof LimitScopeName.Type
 
 const LimitStateQuery = Schema.Struct({
@@ -88,7 +88,7 @@ export const LimitsApi = HttpApiGroup.make("limits")
       .annotateMerge(operation("Show how far limits and budgets are used", "usage:read"))
       .annotate(
         OpenApi.Description,
-        "The limits nearest to their maximum come first. `key` shows all limits of a key and of the layers above it, `layer` those that the keys of a layer share. `project`, `team` and `all` show the shared limits and those of the usable keys that were used in this month. A page looks at up to 500 keys, the latest used first, and the next page at those before."
+        "The limits nearest to their maximum come first. `key` shows all limits of a key and of the layers above it, `layer` those that the keys of a layer share, and `global` those that all keys share. `project`, `team` and `all` show the shared limits and those of the usable keys that were used in this month. A page looks at up to 500 keys, the latest used first, and the next page at those before."
       ),
     HttpApiEndpoint.post("raise", "/:key_id/raise", {
       params: ofKey,

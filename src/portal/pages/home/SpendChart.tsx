@@ -13,10 +13,8 @@ const othersKey = "\u0000others"
 
 /** What each project spent by the day, and the budget of the day that all keys share, if there is one. */
 export const SpendChart = ({ spend: { from, query, until } }: { readonly spend: ReturnType<typeof useSpend> }) => {
-  const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "all", limit: 500 } })
-  const budget = limits.data?.limits.find(
-    ({ meter, scope }) => scope === "global" && meter === "daily_budget_usd"
-  )?.limit
+  const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "global" } })
+  const budget = limits.data?.limits.find(({ meter }) => meter === "daily_budget_usd")?.limit
   const drawn = useMemo(() => {
     const sums = new Map<string, { readonly label: string; cost: number }>()
     for (const { display_name = "", name = "", summary } of query.data ?? []) {
@@ -40,8 +38,10 @@ export const SpendChart = ({ spend: { from, query, until } }: { readonly spend: 
     ]
     return { points, series }
   }, [query.data, from, until])
+  // the line is left out of the drawing where it is far above all that was spent
+  const most = budget === undefined ? "" : `; budget of a day ${moneyText(budget)}`
   return (
-    <Panel title="Spend" note="by project and day (UTC), 30 days" query={query} height={250}>
+    <Panel title="Spend" note={`by project and day (UTC), 30 days${most}`} query={query} height={250}>
       <TimeChart
         label="Spend by project"
         kind="bars"
