@@ -370,6 +370,20 @@ describePortal(
       assert.strictEqual(await page.locator("main a[href^='javascript']").count(), 0)
     })
 
+    it("read times on the timeline that do not cover each other", async () => {
+      await allAreDead(portal)
+      for (const width of [360, 1280]) {
+        const { page } = await portal.open("/tasks/refused-1", { width })
+        const times = page.locator("[class^=_tick_]").filter({ hasText: /\d/ })
+        await times.first().waitFor()
+        const boxes = await Promise.all((await times.all()).map((time) => time.boundingBox()))
+        for (const [place, box] of boxes.entries()) {
+          const before = boxes[place - 1]
+          if (box && before) assert.isAtMost(before.x + before.width, box.x, `the times ${place} and ${place + 1}`)
+        }
+      }
+    })
+
     it("are told of a group only what is known", async () => {
       await allAreDead(portal)
       const { answer, page } = await portal.open("/dead-letters")

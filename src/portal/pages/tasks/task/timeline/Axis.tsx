@@ -19,6 +19,7 @@ export const Axis = ({ labels, pixels, window: { show, span } }: Props) => {
   const [brush, setBrush] = useState<readonly [number, number]>()
   const scale = pixels / (span.to - span.from)
   const ticks = ticksOf(span, Math.max(2, Math.floor(pixels / tickWidth)))
+  const hasRoom = (at: number) => (at - span.from) * scale <= pixels - tickWidth
   const placeOf = (event: PointerEvent<HTMLElement>) => event.clientX - event.currentTarget.getBoundingClientRect().left
   const format = new Intl.DateTimeFormat("en-GB", {
     hour: "2-digit",
@@ -43,14 +44,15 @@ export const Axis = ({ labels, pixels, window: { show, span } }: Props) => {
           setBrush(undefined)
         }}
       >
-        {ticks.map((at) => (
+        {/* at the right edge the only time stands before its stroke, and another one would cover the time before it */}
+        {ticks.map((at, place) => (
           <span
             key={at}
             className={styles.tick}
-            data-before={(at - span.from) * scale > pixels - tickWidth || undefined}
+            data-before={(place === 0 && !hasRoom(at)) || undefined}
             style={{ left: (at - span.from) * scale }}
           >
-            {format.format(at)}
+            {(place === 0 || hasRoom(at)) && format.format(at)}
           </span>
         ))}
         {brush !== undefined && (
