@@ -153,6 +153,35 @@ describePortal("The first minute", (portal) => {
     await portal.gateway.operate("DELETE", `/policy-layers/${Object(layer).id}`)
   })
 
+  it("sums up what all projects spent, and draws those that spent less as all others", async () => {
+    const { gateway } = portal
+    await gateway.operate("PUT", "/model-prices/gpt-5", { input_usd_per_million: 1, output_usd_per_million: 1_000 })
+    const spend = async (n: number) => {
+      const project = await gateway.operate("POST", "/projects", { name: `spender ${n}` })
+      const { raw } = await createKey(gateway, { owner_type: "project", project_id: Object(project).id })
+      const answer = await fetch(`${gateway.proxy}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${raw}`, "content-type": "application/json" },
+        body: JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: "hello" }] })
+      })
+      assert.strictEqual(answer.status, 200)
+    }
+    for (let n = 0; n < 24; n++) await spend(n)
+    const { page } = await portal.open("/")
+    await eventuallyTrue(async () => {
+      const series = [await gateway.operate("GET", "/usage/timeseries?interval=day")].flat()
+      const spent = series.reduce((sum: number, bucket) => sum + Object(bucket).summary.estimated_cost_usd, 0)
+      await page.reload()
+      const tile = page.getByRole("region", { name: "Spend today" })
+      await tile.getByText(/in all of yesterday/).waitFor()
+      const shown = Number(/\$([\d.]+)/.exec(await tile.innerText())?.[1])
+      return Math.abs(shown / spent - 1) < 0.02
+    })
+    const chart = page.getByRole("figure", { name: "Spend by project" })
+    await chart.getByText("Table", { exact: true }).click()
+    await chart.getByRole("columnheader", { name: "all others" }).waitFor()
+  })
+
   it("has a live chart that the arrow keys read", async () => {
     // the home page of an installation without requests has none
     const { axe, page } = await portal.open("/requests")

@@ -7,7 +7,7 @@ import type { DeadLetterQueues } from "../../api/TaskTypes.ts"
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
-const seriesPath = "/admin-ui/admin/usage/timeseries"
+export const seriesPath = "/admin-ui/admin/usage/timeseries"
 
 /** The last hour by the minute and by the status code: what the first tiles are made of. */
 export const useLastHour = () => {
@@ -48,7 +48,7 @@ export const useOverhead = () => {
   return { query: found, quantiles: latest?.quantiles }
 }
 
-/** Spend by the day and project, since the month began and for at least 30 days. */
+/** Spend by the day, since the month began and for at least 30 days. */
 export const useSpend = () => {
   const now = useNow(hourMs / 4)
   const today = Math.floor(now / dayMs) * dayMs
@@ -56,15 +56,7 @@ export const useSpend = () => {
   const month = Date.UTC(date.getUTCFullYear(), date.getUTCMonth())
   const monthEnd = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1)
   const from = Math.min(month, today - 29 * dayMs)
-  const found = useApi(seriesPath, {
-    query: {
-      interval: "day",
-      from: new Date(from).toISOString(),
-      split: "project",
-      split_limit: 90,
-      timeseries_limit: 3_000
-    }
-  })
+  const found = useApi(seriesPath, { query: { interval: "day", from: new Date(from).toISOString() } })
   return useMemo(() => {
     let [ofToday, ofYesterday, ofMonth, requests] = [0, 0, 0, 0]
     for (const { bucket, summary } of found.data ?? []) {
