@@ -5,8 +5,8 @@ import type { Target } from "./Exchange.ts"
 import { cpuMicros } from "./Footprint.ts"
 import * as Gateway from "./Gateway.ts"
 import * as Load from "./Load.ts"
-import { number, row } from "./Markdown.ts"
-import { median, paired, quartiles } from "./Statistics.ts"
+import { number, ratioCell, row } from "./Markdown.ts"
+import { median } from "./Statistics.ts"
 
 /** One version has a figure of each for every turn. */
 interface Turns {
@@ -67,16 +67,8 @@ const takeTurn = Effect.fnUntraced(function* ({ pid, target, turns }: Version) {
 })
 
 export const report = ({ here, other }: Measured, machine: string): string => {
-  const of = (title: string, mine: ReadonlyArray<number>, theirs: ReadonlyArray<number>) => {
-    const ratios = paired(mine, theirs, (a, b) => a / b)
-    const [lower, upper] = quartiles(ratios).map((ratio) => number(ratio, 2))
-    return row([
-      title,
-      number(median(mine), 0),
-      number(median(theirs), 0),
-      `${number(median(ratios), 2)} (${lower}–${upper})`
-    ])
-  }
+  const of = (title: string, mine: ReadonlyArray<number>, theirs: ReadonlyArray<number>) =>
+    row([title, number(median(mine), 0), number(median(theirs), 0), ratioCell(mine, theirs)])
   return [
     machine,
     "",

@@ -1,4 +1,4 @@
-import { median, spread } from "./Statistics.ts"
+import { median, paired, quartiles, spread } from "./Statistics.ts"
 
 /** Pieces of a report in Markdown. */
 
@@ -12,6 +12,13 @@ export const cell = (values: ReadonlyArray<number>, digits: number): string => {
   const middle = number(median(values), digits)
   const [least, most] = spread(values).map((value) => number(value, digits))
   return least === most ? middle : `${middle} (${least}–${most})`
+}
+
+/** The ratio of samples that were taken by turns, with its quartiles. */
+export const ratioCell = (mine: ReadonlyArray<number>, theirs: ReadonlyArray<number>): string => {
+  const ratios = paired(mine, theirs, (a, b) => a / b)
+  const [lower, upper] = quartiles(ratios).map((ratio) => number(ratio, 2))
+  return `${number(median(ratios), 2)} (${lower}–${upper})`
 }
 
 export const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`

@@ -112,7 +112,7 @@ const make = Effect.gen(function* () {
     return yield* statesOf(yield* shared([layer], yield* DateTime.now), Number.POSITIVE_INFINITY)
   })
 
-  const ofAllKeys = Effect.fnUntraced(function* () {
+  const ofGlobalLayer = Effect.fnUntraced(function* () {
     const layers = yield* keys.layerOf("global", null)
     return yield* statesOf(yield* shared(layers, yield* DateTime.now), Number.POSITIVE_INFINITY)
   })
@@ -154,6 +154,8 @@ const make = Effect.gen(function* () {
     return new Set(near.map(({ scope_id }) => scope_id))
   })
 
+  const onOnePage = { key: ofKey, layer: ofLayer, global: ofGlobalLayer }
+
   return LimitStates.of({
     ofKey,
     keysNearLimit: Effect.fn("LimitStates.keysNearLimit")(function* (query) {
@@ -164,9 +166,8 @@ const make = Effect.gen(function* () {
     read: Effect.fn("LimitStates.read")(function* (query) {
       yield* checkQuery(query)
       const { id = "", scope } = query
-      const whole = { key: ofKey, layer: ofLayer, global: ofAllKeys }
-      if (!isWhole(scope)) return yield* ofManyKeys(query)
-      return wholePage(yield* whole[scope](id), query.limit ?? defaultLimit, scope)
+      if (!isOnOnePage(scope)) return yield* ofManyKeys(query)
+      return wholePage(yield* onOnePage[scope](id), query.limit ?? defaultLimit, scope)
     }, toStoreFailures)
   })
 })
@@ -175,8 +176,8 @@ const make = Effect.gen(function* () {
 const shownName = (layer: string, { project_name }: LimitedKeys.Owners): string =>
   project_name === null ? layer : `project:${project_name}`
 
-/** These scopes have few limits, on one page. */
-const isWhole = (scope: LimitScopeName) => scope === "key" || scope === "layer" || scope === "global"
+/** The limits of these scopes are few. */
+const isOnOnePage = (scope: LimitScopeName) => scope === "key" || scope === "layer" || scope === "global"
 
 const wholePage = (states: ReadonlyArray<LimitState>, limit: number, scope: LimitScopeName): StatePage => ({
   page: {
@@ -194,7 +195,7 @@ const checkQuery = ({ cursor, id, scope }: LimitStateQuery): Effect.Effect<void,
     return invalid("id", isOfAll ? `must be left out with scope ${scope}` : `is required with scope ${scope}`)
   }
   if (!isOfAll && scope !== "team" && !isId(id)) return invalid("id", `must be the id (UUID) of a ${scope}`)
-  if (cursor !== undefined && isWhole(scope)) {
+  if (cursor !== undefined && isOnOnePage(scope)) {
     return invalid("cursor", `must be left out with scope ${scope}, which has one page`)
   }
   return Effect.void

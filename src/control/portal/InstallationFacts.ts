@@ -15,7 +15,7 @@ export interface InstallationSettings {
   readonly version: string
   /** The origin at which applications reach the gateway, where it differs from the address of the proxy listener. */
   readonly gatewayOrigin: Option.Option<string>
-  /** Operators see and change tasks at the control listener. */
+  /** Operators see and change tasks at this listener. */
   readonly hasTasks: boolean
 }
 
@@ -50,7 +50,7 @@ export const make = Effect.gen(function* () {
       oidc: oidc && !listener.holdersOnly,
       session: sessionCandidates(headers["cookie"], cookieOf(origin, listener).name).length > 0,
       holders_only: listener.holdersOnly,
-      tasks: hasTasks && !listener.holdersOnly
+      tasks: hasTasks
     }))
 })
 

@@ -36,7 +36,7 @@ export const PageFailed = ({ error }: { readonly error: unknown }) => (
   </main>
 )
 
-/** Instead of a page of tasks, where the process that answers has none. */
+/** This note stands in place of a page of tasks where the process that answers has none. */
 export const NoTasks = ({ title }: { readonly title: string }) => (
   <>
     <PageHeader title={title} />

@@ -2,8 +2,7 @@ import { resolve } from "node:path"
 import { Effect } from "effect"
 import type { Upstream } from "../Entrants.ts"
 import * as Lists from "../Lists.ts"
-import { cell, number, row } from "../Markdown.ts"
-import { median, paired, quartiles } from "../Statistics.ts"
+import { cell, ratioCell, row } from "../Markdown.ts"
 import { deeds, interactionOf } from "./Interactions.ts"
 import { pages, paintOf } from "./Paints.ts"
 import { inBrowser, type Site, slower, start } from "./Site.ts"
@@ -62,11 +61,7 @@ export const report = ({ interactions, paints }: Measured, machine: string): str
   const table = (title: string, all: ReadonlyArray<Compared>) => [
     row([title, "this portal", "the other one", "ratio"]),
     row(["---", "---:", "---:", "---:"]),
-    ...all.map(({ here, name, other }) => {
-      const ratios = paired(here, other, (a, b) => a / b)
-      const [lower, upper] = quartiles(ratios).map((ratio) => number(ratio, 2))
-      return row([name, cell(here, 0), cell(other, 0), `${number(median(ratios), 2)} (${lower}–${upper})`])
-    })
+    ...all.map(({ here, name, other }) => row([name, cell(here, 0), cell(other, 0), ratioCell(here, other)]))
   ]
   return [
     machine,

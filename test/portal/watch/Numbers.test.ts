@@ -12,6 +12,7 @@ import {
   ofTraffic
 } from "../../../src/portal/pages/home/attention/serverFindings.ts"
 import { readBudget } from "../../../src/portal/pages/home/first/budget.ts"
+import { spendByProject } from "../../../src/portal/pages/home/spendByProject.ts"
 import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
 import { raiseProblems } from "../../../src/portal/pages/limits/raise/raiseProblems.ts"
@@ -80,6 +81,30 @@ const limit = (share: number | null, meter: "rpm_limit" | "daily_budget_usd" = "
   resets_at: new Date(day + 24 * hourMs).toISOString(),
   raised_until: null,
   forecast: null
+})
+
+describe("spend by project", () => {
+  const range = { from: new Date(day), to: new Date(day + 24 * hourMs) }
+  const ofProjects = (count: number) =>
+    Array.from({ length: count }, (_, n) => ({ ...bucket(0, n + 1), name: `p${n}`, display_name: `P ${n}` }))
+
+  it("draws seven projects, and the rest of the whole as all others, also of projects that were not read", () => {
+    const { points, series } = spendByProject(range, [bucket(0, 100)], ofProjects(9))
+    assert.deepStrictEqual(
+      series.map(({ label }) => label),
+      ["P 8", "P 7", "P 6", "P 5", "P 4", "P 3", "P 2", "all others"]
+    )
+    const values = points[0]?.values ?? {}
+    assert.strictEqual(values["p8"], 9)
+    const drawn = series.reduce((sum, { key }) => sum + (values[key] ?? 0), 0)
+    assert.strictEqual(drawn, 100)
+  })
+
+  it("has no others where all projects are drawn, and none below zero", () => {
+    const { points, series } = spendByProject(range, [bucket(0, 2)], ofProjects(2))
+    assert.strictEqual(series.length, 2)
+    assert.isTrue(Object.values(points[0]?.values ?? {}).every((value) => value !== null && value >= 0))
+  })
 })
 
 describe("a budget", () => {

@@ -18,7 +18,7 @@ const UsePage = () => {
   const models = useModels()
   const model = text("model") ?? models.first ?? "any"
   const tool = toolOf(text("tool"))
-  /** Until the models are there, nobody knows which one to write into the settings. */
+  // until the models are there, nobody knows which one to write into the settings
   const isWaiting = text("model") === undefined && models.query.isPending
   const price = [...models.priced, ...models.used].find((known) => known.model === model)
   return (
@@ -53,7 +53,7 @@ interface KeptPlaceProps {
   readonly children: ReactNode
 }
 
-/** What is not known yet has its place already. Nobody can see, read or press it before. */
+/** Keeps the place of content that is not known yet, so that nobody can see, read or press it. */
 const KeptPlace = ({ children, isWaiting }: KeptPlaceProps) => (
   <Skeleton visible={isWaiting}>
     <div style={{ visibility: isWaiting ? "hidden" : undefined }}>{children}</div>
