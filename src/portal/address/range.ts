@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useMemo } from "react"
+import { useFollowedSearch } from "./FollowedAddress.tsx"
 import { useNow } from "./useNow.ts"
 
 /** The ranges of the top bar, in minutes. */
@@ -42,7 +43,14 @@ export const shifted = ({ from, to }: Range, steps: number): string => {
 
 /** Returns the range of the top bar, which is the same on all pages, and what changes it. */
 export const useRange = () => {
-  const { range = defaultRange } = useSearch({ strict: false })
+  const { range } = useFollowedSearch()
+  return useRangeOf(typeof range === "string" ? range : defaultRange)
+}
+
+/** Returns what `useRange` does, for the frame around the page: it is never behind the address. */
+export const useRangeOfFrame = () => useRangeOf(useSearch({ strict: false }).range ?? defaultRange)
+
+const useRangeOf = (range: string) => {
   const navigate = useNavigate()
   const now = useNow(minuteMs)
   const current = useMemo(() => rangeOf(range, now), [range, now])

@@ -1,4 +1,5 @@
-import { useNavigate, useSearch } from "@tanstack/react-router"
+import { useNavigate } from "@tanstack/react-router"
+import { useFollowedSearch } from "./FollowedAddress.tsx"
 
 /** What every page takes from its address. */
 export interface SharedSearch {
@@ -33,7 +34,7 @@ export const textSearch =
 
 /** Returns the texts of the address that the page declared, and what changes them. */
 export const useTextSearch = () => {
-  const search: Readonly<Record<string, unknown>> = useSearch({ strict: false })
+  const search = useFollowedSearch()
   const navigate = useNavigate()
   const text = (name: string): string | undefined => {
     const value = search[name]

@@ -2,6 +2,7 @@ import type { IconProps } from "@tabler/icons-react"
 import { IconActivity, IconCoin, IconHome, IconKey, IconRocket, IconShieldCheck } from "@tabler/icons-react"
 import { Link, Outlet, useNavigate } from "@tanstack/react-router"
 import { type ComponentType, useEffect } from "react"
+import { FollowAddress } from "../address/FollowedAddress.tsx"
 import { installation } from "../api/installation.ts"
 import { useSession } from "../api/session.ts"
 import { ForeignText } from "../shared/foreign/ForeignText.tsx"
@@ -65,7 +66,7 @@ export const HolderShell = ({ isUnknown = false }: { readonly isUnknown?: boolea
         ))}
       </nav>
       <main id="page" className={styles.page} tabIndex={-1}>
-        {isUnknown ? <NotFound home="/my" /> : <Outlet />}
+        <FollowAddress>{isUnknown ? <NotFound home="/my" /> : <Outlet />}</FollowAddress>
       </main>
       <Shortcuts pages={pages.map(({ letter, to }) => ({ path: to, letter }))} isHolder />
     </div>

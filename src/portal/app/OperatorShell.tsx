@@ -1,6 +1,7 @@
 import { notifications } from "@mantine/notifications"
 import { Outlet, useMatches, useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
+import { FollowAddress } from "../address/FollowedAddress.tsx"
 import { installation } from "../api/installation.ts"
 import { useSession } from "../api/session.ts"
 import { useReconnected } from "../api/useReconnected.ts"
@@ -47,21 +48,23 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
       <TopBar who={who} />
       <main id="page" className={styles.page} tabIndex={-1}>
         <LostNote />
-        {page === undefined ? (
-          <NotFound />
-        ) : (
-          <Guarded scopes={page.scopes} title={page.label}>
-            {page.needsTasks === true && !installation.tasks ? (
-              <NoTasks title={page.label} />
-            ) : inner === undefined ? (
-              <Outlet />
-            ) : (
-              <Guarded scopes={inner.scopes} title={inner.label}>
+        <FollowAddress>
+          {page === undefined ? (
+            <NotFound />
+          ) : (
+            <Guarded scopes={page.scopes} title={page.label}>
+              {page.needsTasks === true && !installation.tasks ? (
+                <NoTasks title={page.label} />
+              ) : inner === undefined ? (
                 <Outlet />
-              </Guarded>
-            )}
-          </Guarded>
-        )}
+              ) : (
+                <Guarded scopes={inner.scopes} title={inner.label}>
+                  <Outlet />
+                </Guarded>
+              )}
+            </Guarded>
+          )}
+        </FollowAddress>
       </main>
       <BottomBar groups={groups} />
       <Palette groups={groups} />

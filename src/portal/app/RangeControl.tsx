@@ -3,7 +3,7 @@ import { useMediaQuery } from "@mantine/hooks"
 import { IconCalendar } from "@tabler/icons-react"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
-import { absoluteRange, type Range, ranges, useRange } from "../address/range.ts"
+import { absoluteRange, type Range, ranges, useRangeOfFrame } from "../address/range.ts"
 import { useUtc } from "../address/useUtc.ts"
 import { Segments } from "../shared/page/Segments.tsx"
 import { clockText } from "../shared/words/format.ts"
@@ -12,7 +12,7 @@ import styles from "./TopBar.module.css"
 
 /** The one range of all pages. It is in the address. */
 export const RangeControl = () => {
-  const { range, setRange } = useRange()
+  const { range, setRange } = useRangeOfFrame()
   const isNarrow = useMediaQuery("(max-width: 1023px)", undefined, { getInitialValueInEffect: false })
   const names = Object.keys(ranges)
   return (

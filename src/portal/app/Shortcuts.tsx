@@ -2,7 +2,7 @@ import { Modal, Table } from "@mantine/core"
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useEffect, useEffectEvent, useRef, useState } from "react"
-import { shifted, useRange } from "../address/range.ts"
+import { shifted, useRangeOfFrame } from "../address/range.ts"
 import { toggleLive } from "../api/live.ts"
 import { readAgain } from "../shared/change/readAgain.ts"
 import type { MenuItem } from "./menu.ts"
@@ -64,7 +64,7 @@ interface Props {
 /** The keys that work on every page. Those of rows are in `DataTable`. */
 export const Shortcuts = ({ isHolder = false, pages }: Props) => {
   const [isHelpOpen, setHelpOpen] = useState(false)
-  const { range, setRange } = useRange()
+  const { range, setRange } = useRangeOfFrame()
   const navigate = useNavigate()
   const queries = useQueryClient()
   const goUntil = useRef(0)

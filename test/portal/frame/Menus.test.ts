@@ -15,6 +15,38 @@ describePortal("The menus and the range", (portal) => {
     assert.deepStrictEqual(await currentOf(page), ["Tasks"])
   })
 
+  it("mark the next page at once, while it is drawn", async () => {
+    const { page } = await portal.open("/")
+    await page.evaluate(`{
+      window.seen = []
+      const textOf = (place) => document.querySelector(place)?.textContent
+      new MutationObserver(() => seen.push([textOf('nav [aria-current="page"]'), textOf("h1")]))
+        .observe(document.body, { subtree: true, childList: true, attributes: true })
+    }`)
+    await page.keyboard.press("g")
+    await page.keyboard.press("k")
+    await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor()
+    const seen = await page.evaluate<ReadonlyArray<readonly [string, string | undefined]>>("seen")
+    const first = seen.find(([current]) => current === "Keys")
+    assert.isDefined(first)
+    assert.notStrictEqual(first?.[1], "Keys")
+  })
+
+  it("lead back to the place on the page before", async () => {
+    const { page } = await portal.open("/")
+    await page.setViewportSize({ width: 1280, height: 400 })
+    const placeOf = () => page.evaluate<number>("window.scrollY")
+    await page.evaluate("window.scrollTo(0, 300)")
+    await eventuallyTrue(async () => (await placeOf()) === 300)
+    await page.keyboard.press("g")
+    await page.keyboard.press("k")
+    await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor()
+    assert.strictEqual(await placeOf(), 0)
+    await page.goBack()
+    await page.getByRole("heading", { name: "Home", level: 1 }).waitFor()
+    await eventuallyTrue(async () => (await placeOf()) === 300)
+  })
+
   it("leave the keys of pages to the keyboard after a click on a range", async () => {
     const { page } = await portal.open("/keys")
     await page.getByRole("radiogroup", { name: "Range" }).getByText("7d").click()

@@ -1,6 +1,7 @@
 import { Button, Checkbox, Select, Stack } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
 import { useTextSearch } from "../../address/search.ts"
+import { useChosen } from "../../address/useChosen.ts"
 import { useApi } from "../../api/queries.ts"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { countText } from "../../shared/words/format.ts"
@@ -15,7 +16,7 @@ export const currentRequest = (text: (name: string) => string | undefined) => ({
 /** The document, one section at a time, and as a file. Keys are left out unless they are asked for, because there may be more of them than a document can have. */
 export const Current = () => {
   const { change, text } = useTextSearch()
-  const isWithKeys = text("keys") === "yes"
+  const isWithKeys = useChosen(text("keys") === "yes", (isWith) => change({ keys: isWith ? "yes" : undefined }))
   const query = useApi(configurationPath, currentRequest(text))
   const document = query.data
   const sections = Object.entries(document ?? {}).filter(([name]) => name !== "format")
@@ -33,8 +34,8 @@ export const Current = () => {
         <>
           <Checkbox
             label="With keys"
-            checked={isWithKeys}
-            onChange={(event) => change({ keys: event.currentTarget.checked ? "yes" : undefined })}
+            checked={isWithKeys.chosen}
+            onChange={(event) => isWithKeys.choose(event.currentTarget.checked)}
           />
           {document !== undefined && (
             <Button

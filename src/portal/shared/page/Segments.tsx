@@ -1,4 +1,5 @@
 import { useId } from "react"
+import { useChosen } from "../../address/useChosen.ts"
 import styles from "./Segments.module.css"
 
 interface Props<Value extends string> {
@@ -14,6 +15,7 @@ interface Props<Value extends string> {
  */
 export const Segments = <Value extends string>({ "aria-label": label, data, onChange, value }: Props<Value>) => {
   const name = useId()
+  const { choose, chosen } = useChosen(value, onChange)
   return (
     <div className={styles.segments} role="radiogroup" aria-label={label}>
       {data
@@ -24,8 +26,8 @@ export const Segments = <Value extends string>({ "aria-label": label, data, onCh
               type="radio"
               name={name}
               value={one.value}
-              checked={one.value === value}
-              onChange={() => onChange(one.value)}
+              checked={one.value === chosen}
+              onChange={() => choose(one.value)}
             />
             <span>{one.label}</span>
           </label>

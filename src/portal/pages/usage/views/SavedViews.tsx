@@ -1,8 +1,9 @@
 import { Button, Group, Menu, Modal, TextInput } from "@mantine/core"
 import { useLocalStorage } from "@mantine/hooks"
 import { IconBookmark, IconTrash } from "@tabler/icons-react"
-import { useNavigate, useSearch } from "@tanstack/react-router"
+import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
+import { useFollowedSearch } from "../../../address/FollowedAddress.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 
 interface View {
@@ -21,7 +22,7 @@ const given: ReadonlyArray<View> = [
 
 /** Views that people come back to. Their own are kept in this browser. */
 export const SavedViews = () => {
-  const search: Readonly<Record<string, unknown>> = useSearch({ strict: false })
+  const search = useFollowedSearch()
   const navigate = useNavigate()
   const [views, setViews] = useLocalStorage<ReadonlyArray<View>>({ key: "svc-usage-views", defaultValue: [] })
   const [isNaming, setNaming] = useState(false)
