@@ -25,7 +25,8 @@ const libraries = [
   "use-sidecar",
   "aria-hidden",
   "get-nonce",
-  "tslib"
+  "tslib",
+  "use-sync-external-store"
 ]
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react"
+import { startTransition, useEffect, useState } from "react"
 
 /** A file that did not arrive. Browsers do not ask again for it before the page is loaded anew. */
 export class MissingFile extends Error {}
@@ -42,7 +42,8 @@ export const useLaterFile = <Content>(file: LaterFile<Content>, isNeeded: boolea
     if (!isWanted) return
     let isCurrent = true
     file.load().then(
-      (content) => isCurrent && become({ content }),
+      // a chart is much to draw: what the person does, and answers that arrive, come first
+      (content) => isCurrent && startTransition(() => become({ content })),
       () => isCurrent && become({ isMissing: true })
     )
     return () => {
@@ -52,9 +53,26 @@ export const useLaterFile = <Content>(file: LaterFile<Content>, isNeeded: boolea
   return loading
 }
 
-/** The same for a part of a page, whose boundary says if it does not arrive. */
+/**
+ * The same for a part of a page, whose boundary says if it does not arrive. It begins once the browser has nothing else
+ * to do, because to run a library of charts takes as long as to draw the numbers beside it.
+ */
 export const useLaterPart = <Content>(file: LaterFile<Content>): Content | undefined => {
-  const { content, isMissing } = useLaterFile(file, true)
+  const { content, isMissing } = useLaterFile(file, useIsIdle())
   if (isMissing === true) throw new MissingFile("a file did not arrive")
   return content
+}
+
+const longestWaitMs = 1_000
+
+/** Returns true once the browser was idle for the first time, or busy for so long. */
+const useIsIdle = (): boolean => {
+  const [isIdle, setIdle] = useState(false)
+  useEffect(() => {
+    // Safari does not tell
+    if (!("requestIdleCallback" in window)) return setIdle(true)
+    const waiting = requestIdleCallback(() => setIdle(true), { timeout: longestWaitMs })
+    return () => cancelIdleCallback(waiting)
+  }, [])
+  return isIdle
 }

@@ -8,6 +8,7 @@ import {
   durationText,
   exactText,
   moneyText,
+  shortCountText,
   tickText,
   weekdayText
 } from "../../../src/portal/shared/words/format.ts"
@@ -24,6 +25,27 @@ describe("Numbers", () => {
         assert.strictEqual(decimalText(value, most, least), written.format(value))
       })
     )
+  })
+
+  it("are shortened as Intl shortens them", () => {
+    const written = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 })
+    const counts = fc.oneof(
+      fc.integer({ min: -10_000, max: 2_000_000 }),
+      fc.maxSafeNat().map((count) => count % 9e14)
+    )
+    fc.assert(
+      fc.property(counts, (count) => {
+        assert.strictEqual(shortCountText(count), written.format(count))
+      })
+    )
+    assert.deepStrictEqual([0, 0.25, 999.9, 999_950, 1_150, -1_204].map(shortCountText), [
+      "0",
+      "0.3",
+      "999.9",
+      "1M",
+      "1.2K",
+      "-1.2K"
+    ])
   })
 
   it("have the digits that they need", () => {

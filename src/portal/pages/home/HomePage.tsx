@@ -1,12 +1,13 @@
 import { Button } from "@mantine/core"
-import { useState } from "react"
+import { useEffect, useState } from "react"
 import { useRange } from "../../address/range.ts"
 import { addressOf } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { useSettled } from "../../shared/page/useSettled.ts"
 import { eventsPath } from "../../shared/usage/useUsageEvents.ts"
 import { CopyAs } from "../../shared/words/CopyAs.tsx"
-import { Attention } from "./attention/Attention.tsx"
+import { Attention, AttentionPlace } from "./attention/Attention.tsx"
 import { FirstSteps } from "./first/FirstSteps.tsx"
 import styles from "./Home.module.css"
 import { HomeTiles } from "./HomeTiles.tsx"
@@ -29,6 +30,8 @@ const HomePage = () => {
   const isFresh = isQuiet && latest.isFetchedAfterMount && latest.data?.rows.length === 0
   // the steps stay until they are left, though the first request has arrived by then
   if (isFresh && step === "unknown") setStep("begun")
+  // its dozen requests take a slow processor as long as to draw the numbers
+  const isRestAsked = useIsPainted(useSettled([spend.query]))
   // an installation may run tasks alone: what has failed there comes before the first request
   const isInTrouble = queues.openLetters > 0 || queues.queues.some(({ state }) => state !== "well")
   const leave = () => {
@@ -64,7 +67,7 @@ const HomePage = () => {
       />
       <div className={styles.stack}>
         <HomeTiles />
-        <Inventory isAsked={!spend.query.isPending} />
+        <Inventory isAsked={isRestAsked} />
         <div className={styles.columns}>
           <div className={styles.stack}>
             <RequestCharts />
@@ -73,11 +76,22 @@ const HomePage = () => {
               <NowChart />
             </div>
           </div>
-          <Attention />
+          {isRestAsked ? <Attention /> : <AttentionPlace />}
         </div>
       </div>
     </>
   )
+}
+
+/** Returns true once what it is given was true and is painted. */
+const useIsPainted = (isThere: boolean): boolean => {
+  const [isOver, setOver] = useState(isThere)
+  useEffect(() => {
+    if (!isThere) return
+    const timer = window.setTimeout(() => setOver(true))
+    return () => window.clearTimeout(timer)
+  }, [isThere])
+  return isOver
 }
 
 export default HomePage

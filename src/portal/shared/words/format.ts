@@ -1,6 +1,6 @@
 /** Texts for numbers, money and times. Every page writes them alike. */
 
-// The first `Intl` format of a page takes 10 ms to make, in the middle of its first paint, and most texts need none.
+// The first `Intl` format of a page takes 10 ms to make, in the middle of its first paint.
 
 /** `1,204.5`, with `most` digits after the point, and zeros at the end only up to `least` of them. */
 export const decimalText = (value: number, most: number, least = 0): string => {
@@ -12,15 +12,6 @@ export const decimalText = (value: number, most: number, least = 0): string => {
   return value < 0 && /[1-9]/.test(size) ? `-${size}` : size
 }
 
-const once = <Made>(make: () => Made): (() => Made) => {
-  let made: Made | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
-}
-const compact = once(() => new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }))
-
 /** `$0.000042`, `$0.31`, `$1,204`: as exact as the amount needs. */
 export const moneyText = (dollars: number): string => {
   const size = Math.abs(dollars)
@@ -30,14 +21,28 @@ export const moneyText = (dollars: number): string => {
   return `${dollars < 0 ? "−" : ""}$${text === "0.000000" ? "0.000001 or less" : text}`
 }
 
-/** `12,304`, or `1.2 M` where only the size matters. */
+/** `12,304`; where only the size matters, see `shortCountText`. */
 export const countText = (count: number): string => decimalText(count, 0)
 
 /** `1 letter`, `2 letters`, `1,204 letters`. */
 export const countedText = (count: number, one: string, many = `${one}s`): string =>
   `${countText(count)} ${count === 1 ? one : many}`
 
-export const shortCountText = (count: number): string => compact().format(count)
+/** `950`, `1.2K`, `12.3M`. */
+export const shortCountText = (count: number): string => {
+  const size = Math.abs(count)
+  const tenths = shortUnits.map(([unit, one]) => [unit, Math.round(size / (one / 10))] as const)
+  // 999,950 is 1M, and not 1000K
+  const [unit, value] = tenths.find(([, value]) => value < 10_000) ?? tenths.at(-1) ?? ["", 0]
+  return `${count < 0 && value > 0 ? "-" : ""}${value / 10}${unit}`
+}
+const shortUnits = [
+  ["", 1],
+  ["K", 1_000],
+  ["M", 1_000_000],
+  ["B", 1_000_000_000],
+  ["T", 1_000_000_000_000]
+] as const
 
 export const percentText = (part: number, whole: number): string =>
   whole === 0 ? "–" : `${decimalText((part / whole) * 100, 1)} %`

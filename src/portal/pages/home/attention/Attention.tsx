@@ -17,40 +17,42 @@ const words: Readonly<Record<Finding["weight"], readonly [Meaning, string]>> = {
 }
 
 const fewest = 8
+const title = "Needs attention"
+const looking = "looking …"
 
 /** What needs a person, the worst first. */
 export const Attention = () => {
   const found = useFindings()
   const { failed, findings, isPending, partial, retry, status } = found
-  // on a narrow screen, what is below the list waits for its height
+  // each source that answers may put its findings above those of another, just as a person points at one
   const isSettled = useSettled([found])
   const [isWhole, setWhole] = useState(false)
   const shown = isWhole ? findings : findings.slice(0, fewest)
   return (
     <Panel
-      title="Needs attention"
+      title={title}
       note={
         <>
           {status !== undefined && <Readiness status={status} />}{" "}
-          {isPending ? "looking …" : findings.length === 0 ? undefined : countedText(findings.length, "finding")}
+          {isPending ? looking : findings.length === 0 ? undefined : countedText(findings.length, "finding")}
         </>
       }
       isBusy={!isSettled}
       flush
     >
-      {isPending && findings.length === 0 && <Skeleton height={200} />}
+      {!isSettled && <Place />}
       {/* nobody knows while a part cannot be looked at */}
       {!isPending && findings.length === 0 && failed.length === 0 && (
         <p className={styles.note}>Nothing needs you: no budget ends early, no key expires, and nothing fails.</p>
       )}
-      {shown.length > 0 && (
+      {isSettled && shown.length > 0 && (
         <ul className={styles.list}>
           {shown.map((finding) => (
             <Row key={finding.id} finding={finding} />
           ))}
         </ul>
       )}
-      {findings.length > fewest && (
+      {isSettled && findings.length > fewest && (
         <p className={styles.note}>
           <Button variant="subtle" onClick={() => setWhole(!isWhole)}>
             {isWhole ? "Show the worst" : `Show all ${findings.length}`}
@@ -69,6 +71,15 @@ export const Attention = () => {
     </Panel>
   )
 }
+
+/** Holds the place of the panel until its turn comes. */
+export const AttentionPlace = () => (
+  <Panel title={title} note={looking} isBusy flush>
+    <Place />
+  </Panel>
+)
+
+const Place = () => <Skeleton height={200} />
 
 type Status = NonNullable<ReturnType<typeof useFindings>["status"]>
 
