@@ -238,6 +238,9 @@ const axeOf = async (page: Page, isLoading: boolean): Promise<ReadonlyArray<stri
       .first()
       .waitFor({ state: "detached", timeout: busyForMs })
       .catch(() => {})
+  // what was dimmed a moment ago becomes clear over some frames
+  await page.evaluate(`new Promise((frame) => requestAnimationFrame(frame)).then(() => Promise.allSettled(
+    document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished)))`)
   return page.evaluate<ReadonlyArray<string>>(`axe.run({ exclude: [["[role=tooltip]"]] }, {
     preload: false,
     runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
