@@ -1,7 +1,7 @@
 import { useMatches, useRouter } from "@tanstack/react-router"
 import { createContext, type ReactNode, use, useDeferredValue, useEffect, useMemo, useRef } from "react"
 
-/** What a page reads of its address. */
+/** An address, as far as its page reads it. */
 interface Address {
   readonly pathname: string
   readonly search: Readonly<Record<string, unknown>>
@@ -37,7 +37,7 @@ const useAddress = (): Address => {
   return useMemo(() => ({ pathname, search: { ...search } }), [pathname, search])
 }
 
-/** False after a step back or forth: such a page is drawn at once, because the router scrolls to the place that it had. */
+/** Its `current` is false after a step back or forth: such a page is drawn at once, because the router scrolls to the place that it had. */
 const useIsNewEntry = () => {
   const { history } = useRouter()
   const isNew = useRef(false)

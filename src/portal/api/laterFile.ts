@@ -42,7 +42,7 @@ export const useLaterFile = <Content>(file: LaterFile<Content>, isNeeded: boolea
     if (!isWanted) return
     let isCurrent = true
     file.load().then(
-      // a chart is much to draw: what the person does, and answers that arrive, come first
+      // a file may be much to draw, such as a chart: what the person does, and answers that arrive, come first
       (content) => isCurrent && startTransition(() => become({ content })),
       () => isCurrent && become({ isMissing: true })
     )

@@ -30,7 +30,7 @@ const HomePage = () => {
   const isFresh = isQuiet && latest.isFetchedAfterMount && latest.data?.rows.length === 0
   // the steps stay until they are left, though the first request has arrived by then
   if (isFresh && step === "unknown") setStep("begun")
-  // its dozen requests take a slow processor as long as to draw the numbers
+  // the dozen requests of the rest take a slow processor as long as to draw the numbers
   const isRestAsked = useIsPainted(useSettled([spend.query]))
   // an installation may run tasks alone: what has failed there comes before the first request
   const isInTrouble = queues.openLetters > 0 || queues.queues.some(({ state }) => state !== "well")

@@ -24,10 +24,11 @@ const looking = "looking …"
 export const Attention = () => {
   const found = useFindings()
   const { failed, findings, isPending, partial, retry, status } = found
-  // each source that answers may put its findings above those of another, just as a person points at one
   const isSettled = useSettled([found])
+  // each source that answers may put its findings above those of another, just as a person points at one
+  const known = isSettled ? findings : []
   const [isWhole, setWhole] = useState(false)
-  const shown = isWhole ? findings : findings.slice(0, fewest)
+  const shown = isWhole ? known : known.slice(0, fewest)
   return (
     <Panel
       title={title}
@@ -40,19 +41,19 @@ export const Attention = () => {
       isBusy={!isSettled}
       flush
     >
-      {!isSettled && <Place />}
+      {isPending && known.length === 0 && <Place />}
       {/* nobody knows while a part cannot be looked at */}
       {!isPending && findings.length === 0 && failed.length === 0 && (
         <p className={styles.note}>Nothing needs you: no budget ends early, no key expires, and nothing fails.</p>
       )}
-      {isSettled && shown.length > 0 && (
+      {shown.length > 0 && (
         <ul className={styles.list}>
           {shown.map((finding) => (
             <Row key={finding.id} finding={finding} />
           ))}
         </ul>
       )}
-      {isSettled && findings.length > fewest && (
+      {known.length > fewest && (
         <p className={styles.note}>
           <Button variant="subtle" onClick={() => setWhole(!isWhole)}>
             {isWhole ? "Show the worst" : `Show all ${findings.length}`}
