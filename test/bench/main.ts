@@ -101,10 +101,10 @@ const portal = Effect.fnUntraced(function* (wanted: ReadonlyArray<Portal.Part>, 
   yield* Console.log(Portal.report(yield* Portal.run(upstream, wanted, usageRows, say), yield* Machine.describe))
 })
 
-const portalAgainst = Effect.fnUntraced(function* (folder: string) {
+const portalAgainst = Effect.fnUntraced(function* (folder: string, wanted: ReadonlyArray<Portal.Part>) {
   const upstream = yield* Entrants.upstream
-  const measured = yield* PortalAgainst.run(upstream, folder, say)
-  yield* Console.log(PortalAgainst.report(measured, yield* Machine.describe))
+  const compared = yield* PortalAgainst.run(upstream, folder, wanted, say)
+  yield* Console.log(PortalAgainst.report(compared, yield* Machine.describe))
 })
 
 const livePage = Effect.fnUntraced(function* (minutes: number, hurry: number) {
@@ -219,12 +219,14 @@ const command = Command.make(
     if (innerOnly) return yield* inner
     if (listsOnly) return yield* lists
     if (portalOnly && Option.isSome(minutes)) return yield* livePage(minutes.value, hurry)
-    if (portalOnly && Option.isSome(other)) return yield* portalAgainst(other.value)
-    if (portalOnly)
+    if (portalOnly) {
+      const wanted = yield* chosen(only, Portal.parts)
+      if (Option.isSome(other)) return yield* portalAgainst(other.value, wanted)
       return yield* portal(
-        yield* chosen(only, Portal.parts),
+        wanted,
         Option.getOrElse(rows, () => 0)
       )
+    }
     if (Option.isSome(other)) return yield* against(other.value)
     if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {

@@ -6,7 +6,7 @@ import { median } from "../Statistics.ts"
 import * as Usage from "../Usage.ts"
 import { deeds, type Interactions, interactionsOf } from "./Interactions.ts"
 import { type LargeTaskDrawn, largeTaskOf, largeTasks } from "./LargeTasks.ts"
-import { type Tail, tailOf, tailPerSecond, tailSeconds } from "./LiveRequests.ts"
+import { type Tail, tailName, tailOf, tailSeconds } from "./LiveRequests.ts"
 import { type Paints, pages, paintRounds, paintsOf } from "./Paints.ts"
 import { inBrowser, interactionRounds, slower, start } from "./Site.ts"
 
@@ -47,7 +47,7 @@ export const run = Effect.fnUntraced(function* (
     paints: yield* each("paints", pages, (one) => paintsOf(site, one)),
     interactions: yield* each("interactions", deeds, (one) => interactionsOf(site, one)),
     huge: yield* each("huge", largeTasks, (one) => largeTaskOf(site, one)),
-    tails: yield* each("tail", [{ name: `${tailPerSecond} requests a second` }], () => tailOf(site, proxy, key))
+    tails: yield* each("tail", [{ name: tailName }], () => tailOf(site, proxy, key))
   }
   return measured
 })

@@ -9,7 +9,8 @@ import { inBrowser, press, type Site, start } from "./Site.ts"
 
 /** The page of live requests: while very many come, and while it stays open for hours. */
 
-export const tailPerSecond = 1_000
+const tailPerSecond = 1_000
+export const tailName = `a tail of ${number(tailPerSecond, 0)} requests a second`
 export const tailSeconds = 30
 
 export interface Tail {
