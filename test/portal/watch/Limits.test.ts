@@ -50,6 +50,19 @@ describePortal("Limits", (portal) => {
     assert.strictEqual(await page.getByRole("button", { name: "Raise it" }).count(), 0)
   })
 
+  it("are raised beyond what is used of them, unless somebody wants another amount", async () => {
+    const key = await createKey(portal.gateway, { name: "over", policy: { max_requests_per_day: 5 } })
+    for (let sent = 0; sent < 4; sent++) await use(portal, key.raw)
+    await portal.gateway.operate("PATCH", `/keys/${key.id}`, {
+      policy: { unpriced_models: "flat", max_requests_per_day: 1 }
+    })
+    const { page } = await portal.open(`/limits?do=raise&key_id=${key.id}`)
+    const form = page.getByRole("dialog", { name: "Raise a limit until a time" })
+    const amount = form.getByLabel("Raised to")
+    await amount.waitFor()
+    assert.strictEqual(await amount.inputValue(), "8")
+  })
+
   const ask = async (settings: Parameters<typeof createKey>[1], asked: object) => {
     const key = await createKey(portal.gateway, settings)
     const asking = await fetch(`${portal.gateway.control}/admin-ui/v1/me/raise-requests`, {

@@ -9,6 +9,7 @@ import { amountText } from "../../../shared/words/amountText.ts"
 import { fieldText, fieldTime } from "../../../shared/words/timeField.ts"
 import type { LimitState } from "../state/limitStates.ts"
 import { type RaiseValues, raiseProblems } from "./raiseProblems.ts"
+import { suggestedAmount } from "./suggestedAmount.ts"
 import { untilChoices } from "./until.ts"
 
 interface Props {
@@ -39,7 +40,7 @@ export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, met
   if (error !== null) return <ErrorNote error={error} />
   if (limits.length === 0)
     return <p>This key has no limit of its own that could be raised. Limits of layers are changed at the policies.</p>
-  const wanted = amount === "" && limit !== undefined ? limit.limit * 2 : Number(amount)
+  const wanted = amount === "" && limit !== undefined ? suggestedAmount(limit) : Number(amount)
   const errorOf = (name: string) =>
     [...problems, ...fields].find(({ field }) => field === name || field.endsWith(`.${name}`))?.message
   return (
