@@ -46,6 +46,17 @@ const write = async (page: Page, text: string): Promise<void> => {
 describePortal(
   "The payload of a dead letter",
   (portal) => {
+    it("is shown whole where its group has no other letter to compare it with", async () => {
+      const task = "unknown-1"
+      await letterOf(portal, task)
+      const { page } = await portal.open("/dead-letters")
+      await page.getByRole("row").filter({ hasText: "the scales are broken" }).getByRole("link").click()
+      const sample = page.getByRole("region", { name: "Sample of 1" })
+      await sample.getByText("its only letter, which nothing can be compared with").waitFor()
+      await sample.getByRole("row").filter({ hasText: "task_type" }).getByText("weigh").waitFor()
+      assert.strictEqual(await sample.getByRole("button").count(), 0)
+    })
+
     it("is marked where it does not fit the schema of its handler", async () => {
       const { axe, page } = await portal.open(`/dead-letters/${await letterOf(portal, "unfit-1")}`)
       await page

@@ -29,9 +29,11 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
     enabled: ids.length > 0,
     refetchInterval: useRefresh()
   })
-  const [isWhole, setWhole] = useState(false)
+  const [isWanted, setWanted] = useState(false)
   const [hasSecrets, setSecrets] = useState(false)
   const { hidden, members } = useMemo(() => compareLetters(sample.data ?? [], hasSecrets), [sample.data, hasSecrets])
+  const isAlone = ids.length === 1
+  const isWhole = isWanted || isAlone
   const different = members.filter(({ isSame }) => !isSame)
   const shown = isWhole ? members : different
   return (
@@ -39,15 +41,19 @@ export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetter
       title={ids.length === 0 ? "Sample" : `Sample of ${ids.length}`}
       note={
         sample.data !== undefined &&
-        `${different.length} members differ, ${members.length - different.length} are the same in all`
+        (isAlone
+          ? "its only letter, which nothing can be compared with"
+          : `${different.length} members differ, ${members.length - different.length} are the same in all`)
       }
       query={sample}
       height={200}
       flush
       actions={
-        <Button variant="default" onClick={() => setWhole(!isWhole)}>
-          {isWhole ? "Differences alone" : "Show what is the same"}
-        </Button>
+        !isAlone && (
+          <Button variant="default" onClick={() => setWanted(!isWanted)}>
+            {isWanted ? "Differences alone" : "Show what is the same"}
+          </Button>
+        )
       }
     >
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached with the keyboard */}
