@@ -159,6 +159,7 @@ const make = Effect.gen(function* () {
 
 const signedIn = ({ expiresAt, name, owner, scopes, value }: Session): SignedIn => ({
   kind: owner._tag === "OperatorToken" ? "operator_token" : "gateway_key",
+  id: owner.id,
   name,
   scopes: owner._tag === "OperatorToken" ? scopes : ["self"],
   expires_at: DateTime.toUtc(expiresAt),

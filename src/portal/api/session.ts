@@ -28,8 +28,12 @@ export const whenPersonLeaves = (forget: () => void): void => {
 
 let person: string | undefined
 
-/** A new secret of the same token is the same person. */
-export const personOf = ({ kind, name }: SignedIn): string => `${kind} ${name}`
+/**
+ * A new secret is the same person. The name of a key may be the beginning of its secret, and changes with it; a token that is
+ * rotated has a successor with another id, but the same name and scopes.
+ */
+export const personOf = ({ id, kind, name, scopes }: SignedIn): string =>
+  JSON.stringify(kind === "gateway_key" ? [kind, id] : [kind, name, scopes])
 
 const become = (next: Session): void => {
   const present = next.state === "signed-in" ? personOf(next.who) : undefined

@@ -221,26 +221,30 @@ describePortal("The pages of a holder", (portal) => {
     assert.strictEqual(reads, before)
   })
 
-  it("give a key a new secret that is shown once, and stay signed in", async () => {
-    const key = await keyOf(portal, { holder_rotation: true })
-    const { page } = await portal.open("/my/key", { token: key.raw, ownSession: true })
-    await page.getByRole("button", { name: "Get a new secret" }).click()
-    await page.getByLabel(/Not at all/).check()
-    await page.getByLabel(/Type “rk_live_/).fill(key.raw.slice(0, 16))
-    await page.getByRole("dialog").getByRole("button", { name: "Get a new secret" }).click()
-    const secret = await page.getByRole("region", { name: "Secret", exact: true }).innerText()
-    assert.match(secret, /^rk_live_[0-9a-f]{72}$/)
-    await page.getByLabel("I stored it").check()
-    await page.getByRole("button", { name: "Done" }).click()
-    await page.getByText("Its holder gave it a new secret").waitFor()
-    assert.notInclude(await page.content(), secret)
-    const kept = await page.evaluate<string>(
-      "JSON.stringify([localStorage, sessionStorage]) + document.cookie + location"
-    )
-    assert.notInclude(kept, secret)
-    assert.strictEqual((await send(portal, secret)).status, 200)
-    assert.strictEqual((await send(portal, key.raw)).status, 401)
-  })
+  // a key without a name is called by its prefix, which a new secret changes
+  it.each([["ada, laptop"], [undefined]])(
+    "give a key a new secret that is shown once, and stay signed in: %s",
+    async (name) => {
+      const key = await keyOf(portal, { name, holder_rotation: true })
+      const { page } = await portal.open("/my/key", { token: key.raw, ownSession: true })
+      await page.getByRole("button", { name: "Get a new secret" }).click()
+      await page.getByLabel(/Not at all/).check()
+      await page.getByLabel(/Type “rk_live_/).fill(key.raw.slice(0, 16))
+      await page.getByRole("dialog").getByRole("button", { name: "Get a new secret" }).click()
+      const secret = await page.getByRole("region", { name: "Secret", exact: true }).innerText()
+      assert.match(secret, /^rk_live_[0-9a-f]{72}$/)
+      await page.getByLabel("I stored it").check()
+      await page.getByRole("button", { name: "Done" }).click()
+      await page.getByText("Its holder gave it a new secret").waitFor()
+      assert.notInclude(await page.content(), secret)
+      const kept = await page.evaluate<string>(
+        "JSON.stringify([localStorage, sessionStorage]) + document.cookie + location"
+      )
+      assert.notInclude(kept, secret)
+      assert.strictEqual((await send(portal, secret)).status, 200)
+      assert.strictEqual((await send(portal, key.raw)).status, 401)
+    }
+  )
 
   it("show nothing of the holder who was at the browser before", async () => {
     const [first, second] = [await keyOf(portal, { name: "first holder" }), await keyOf(portal, { name: "second" })]
