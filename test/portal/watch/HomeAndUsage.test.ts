@@ -33,7 +33,9 @@ describePortal("The first minute", (portal) => {
     })
     assert.strictEqual(response.status, 200)
     await page.getByText("It arrived").waitFor()
-    // it stays until the person has it
+    // it stays until the person has it, also where no other page is opened
+    await page.getByRole("button", { name: "Leave these steps" }).click()
+    await page.getByText("Store the new secret first: it is shown this one time.").waitFor()
     await page.getByRole("region", { name: "Secret", exact: true }).getByText(secret).waitFor()
     await page.getByLabel("I stored the secret; hide it").click()
     await eventuallyTrue(async () => !(await page.content()).includes(secret))

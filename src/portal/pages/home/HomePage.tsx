@@ -3,6 +3,7 @@ import { useEffect, useState } from "react"
 import { useRange } from "../../address/range.ts"
 import { addressOf } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
+import { mayLeaveSecrets } from "../../shared/dialogs/useUnstoredSecret.ts"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { useSettled } from "../../shared/page/useSettled.ts"
 import { eventsPath } from "../../shared/usage/useUsageEvents.ts"
@@ -35,6 +36,7 @@ const HomePage = () => {
   // an installation may run tasks alone: what has failed there comes before the first request
   const isInTrouble = queues.openLetters > 0 || queues.queues.some(({ state }) => state !== "well")
   const leave = () => {
+    if (!mayLeaveSecrets()) return
     setStep("over")
     window.scrollTo(0, 0)
     void spend.query.refetch()
