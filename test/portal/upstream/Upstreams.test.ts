@@ -75,7 +75,18 @@ describePortal("Upstreams", (portal) => {
       { status: "healthy", passive_success_count: 12 }
     )
 
+    // what is recorded of one is found again by its row, also after a check of all
+    await page.getByRole("button", { name: "Run checks" }).first().click()
     const table = page.getByRole("table", { name: "States" })
+    await table.getByRole("row").filter({ hasText: "payments" }).click()
+    const history = page.getByRole("region", { name: "History of internal-service/payments" })
+    const events = history.getByRole("row").filter({ hasText: "degraded" })
+    await events.getByText("by hand").waitFor()
+    assert.strictEqual(await events.count(), 1)
+    await history.getByRole("button", { name: "Of all" }).click()
+    const all = page.getByRole("region", { name: "History", exact: true })
+    await all.getByRole("row").filter({ hasText: "check" }).first().waitFor()
+    await all.getByRole("row").filter({ hasText: "healthy" }).getByText("by hand").waitFor()
     await page.getByRole("button", { name: "Columns, rows, CSV" }).first().click()
     for (const column of ["active_check_ok", "passive_failure_count", "cooldown_until"])
       await page.getByRole("menuitemcheckbox", { name: column }).click()

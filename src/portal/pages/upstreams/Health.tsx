@@ -2,7 +2,6 @@ import { Button, Stack } from "@mantine/core"
 import { useEffect, useEffectEvent } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { call } from "../../api/control.ts"
-import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
@@ -14,20 +13,12 @@ import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { Count } from "../../shared/words/Amounts.tsx"
 import { curlOf } from "../../shared/words/CopyAs.tsx"
 import { durationText } from "../../shared/words/format.ts"
-import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
+import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { HealthForm } from "./HealthForm.tsx"
 import { HealthHistory } from "./HealthHistory.tsx"
+import { type HealthState, meaningOfHealth, subjectOf } from "./healthStates.ts"
 import { Observed } from "./Observed.tsx"
-
-export type HealthState = ResponseOf<"GET", "/admin-ui/admin/provider-health/state">[number]
-
-const meanings: Readonly<Record<HealthState["status"], Meaning>> = {
-  healthy: "good",
-  degraded: "warning",
-  unhealthy: "bad",
-  unknown: "idle"
-}
 
 const checkPath = "/admin-ui/admin/provider-health/check"
 
@@ -72,8 +63,8 @@ export const Health = () => {
           label="States"
           columns={stateColumns}
           rows={states.data ?? []}
-          rowId={({ name, provider }) => `${provider} ${name}`}
-          onOpen={({ name }) => change({ name })}
+          rowId={subjectOf}
+          onOpen={(state) => change({ of: subjectOf(state) })}
           empty={
             <Empty command={mayChange && curlOf({ method: "POST", address: checkPath })}>
               Nothing was checked yet. The simulator is not checked.
@@ -82,7 +73,7 @@ export const Health = () => {
         />
       </Panel>
       <Observed />
-      <HealthHistory name={text("name")} />
+      <HealthHistory subject={text("of")} />
       {text("do") === "state" && mayChange && (
         <HealthForm states={states.data ?? []} onClose={() => change({ do: undefined })} />
       )}
@@ -96,7 +87,7 @@ const stateColumns: ReadonlyArray<Column<HealthState>> = [
     id: "status",
     header: "Status",
     main: true,
-    cell: ({ status }) => <StatusWord meaning={meanings[status]}>{status}</StatusWord>
+    cell: ({ status }) => <StatusWord meaning={meaningOfHealth[status]}>{status}</StatusWord>
   },
   { id: "provider", header: "Kind", cell: ({ provider }) => provider },
   { id: "error", header: "Reason", main: true, cell: ({ last_error_code }) => <code>{last_error_code ?? "–"}</code> },

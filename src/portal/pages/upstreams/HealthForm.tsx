@@ -7,6 +7,7 @@ import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { type Evidence, EvidenceFields, evidenceOf } from "./EvidenceFields.tsx"
+import { subjectOf } from "./healthStates.ts"
 
 type State = ResponseOf<"GET", "/admin-ui/admin/provider-health/state">[number]
 type NewState = BodyOf<"POST", "/admin-ui/admin/provider-health/state">
@@ -72,7 +73,7 @@ export const HealthForm = ({
               undo: () => call("POST", "/admin-ui/admin/provider-health/state", { body: stored })
             }),
             done: `The state of ${name} is recorded.`,
-            audit: { type: "provider_health", id: name },
+            audit: { type: "provider_health", id: subjectOf(body) },
             onDone: onClose
           })
         }
