@@ -1,15 +1,16 @@
 import { notifications } from "@mantine/notifications"
 import { Outlet, useMatches, useNavigate } from "@tanstack/react-router"
-import { useEffect } from "react"
+import { useCallback, useEffect } from "react"
 import { FollowAddress } from "../address/FollowedAddress.tsx"
 import { installation } from "../api/installation.ts"
 import { useSession } from "../api/session.ts"
 import { useReconnected } from "../api/useReconnected.ts"
+import { MayOpen } from "../shared/links/MayOpen.ts"
 import { BottomBar } from "./BottomBar.tsx"
 import { NoTasks, NotFound } from "./Fallbacks.tsx"
 import { Guarded } from "./Guarded.tsx"
 import { LostNote } from "./LiveIndicator.tsx"
-import { guardBelow, itemAt, menuFor } from "./menu.ts"
+import { guardBelow, itemAt, menuFor, showsPage } from "./menu.ts"
 import { Palette } from "./Palette.tsx"
 import { Rail } from "./Rail.tsx"
 import styles from "./Shell.module.css"
@@ -38,6 +39,8 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
   useReconnected(() => notifications.show({ message: "The server is back. What was missed is shown now." }))
   const page = isUnknown ? undefined : itemAt(pathname)
   const inner = guardBelow(pathname)
+  const scopes = who?.scopes
+  const mayOpen = useCallback((path: string) => scopes !== undefined && showsPage(scopes, path), [scopes])
   if (who === undefined || instead !== undefined) return null
   return (
     <div className={styles.shell}>
@@ -49,21 +52,23 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
       <main id="page" className={styles.page} tabIndex={-1}>
         <LostNote />
         <FollowAddress>
-          {page === undefined ? (
-            <NotFound />
-          ) : (
-            <Guarded scopes={page.scopes} title={page.label}>
-              {page.needsTasks === true && !installation.tasks ? (
-                <NoTasks title={page.label} />
-              ) : inner === undefined ? (
-                <Outlet />
-              ) : (
-                <Guarded scopes={inner.scopes} title={inner.label}>
+          <MayOpen value={mayOpen}>
+            {page === undefined ? (
+              <NotFound />
+            ) : (
+              <Guarded scopes={page.scopes} title={page.label}>
+                {page.needsTasks === true && !installation.tasks ? (
+                  <NoTasks title={page.label} />
+                ) : inner === undefined ? (
                   <Outlet />
-                </Guarded>
-              )}
-            </Guarded>
-          )}
+                ) : (
+                  <Guarded scopes={inner.scopes} title={inner.label}>
+                    <Outlet />
+                  </Guarded>
+                )}
+              </Guarded>
+            )}
+          </MayOpen>
         </FollowAddress>
       </main>
       <BottomBar groups={groups} />

@@ -1,5 +1,5 @@
 import { allows } from "../api/session.ts"
-import { itemAt } from "./menu.ts"
+import { showsPage } from "./menu.ts"
 
 export interface PaletteAction {
   readonly label: string
@@ -27,7 +27,4 @@ const actions: ReadonlyArray<PaletteAction> = [
 ]
 
 export const actionsFor = (scopes: ReadonlyArray<string>): ReadonlyArray<PaletteAction> =>
-  actions.filter(({ scopes: needed, to }) => {
-    const page = itemAt(to.split("?", 1)[0] ?? to)
-    return allows(scopes, needed) && page !== undefined && allows(scopes, page.scopes)
-  })
+  actions.filter(({ scopes: needed, to }) => allows(scopes, needed) && showsPage(scopes, to))

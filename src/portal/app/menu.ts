@@ -118,8 +118,16 @@ type Guard = Pick<MenuItem, "label" | "scopes">
 /** Pages that need more than the page of the menu above them. */
 const below: ReadonlyArray<Guard & { readonly path: RegExp }> = [
   { path: /^\/keys\/new$/, label: "Create a key", scopes: ["keys:create"] },
-  { path: /^\/projects\/[^/]+$/, label: "Project", scopes: operators }
+  { path: /^\/projects\/[^/]+$/, label: "Project", scopes: operators },
+  { path: /^\/services\/[^/]+$/, label: "Service", scopes: operators }
 ]
 
 /** Returns the scopes that a page below an item of the menu needs, if they differ from those of the item. */
 export const guardBelow = (path: string): Guard | undefined => below.find((page) => page.path.test(path))
+
+/** Returns whether the scopes show the page of an address. */
+export const showsPage = (scopes: ReadonlyArray<string>, address: string): boolean => {
+  const [path = address] = address.split("?", 1)
+  const page = itemAt(path)
+  return page !== undefined && [page, guardBelow(path)].every((one) => one === undefined || allows(scopes, one.scopes))
+}

@@ -124,6 +124,25 @@ describePortal("The menus and the range", (portal) => {
     await project.page.getByText(/^This page needs operators:manage\. You have usage:read\./).waitFor()
   })
 
+  it("lead nowhere that the token may not go", async () => {
+    await portal.gateway.operate("POST", "/services", {
+      name: "search",
+      upstream_base_url: "https://search.example.com",
+      allowed_methods: ["GET"]
+    })
+    const { page } = await portal.open("/services", { scopes: ["usage:read"] })
+    const row = page.getByRole("row").filter({ hasText: "search.example.com" })
+    await row.waitFor()
+    assert.strictEqual(await row.getByRole("link").count(), 0)
+    await row.click()
+    assert.match(page.url(), /\/services$/)
+    await page.goto(`${portal.gateway.control}/admin-ui/services/search`)
+    await page.getByText("This page needs operators:manage. You have usage:read.").waitFor()
+    const whole = await portal.open("/services")
+    await whole.page.getByRole("link", { name: "search", exact: true }).click()
+    await whole.page.getByRole("heading", { name: "search", level: 1 }).waitFor()
+  })
+
   it("offer no action whose page the token cannot see", async () => {
     const { page } = await portal.open("/projects", { scopes: ["usage:read", "keys:create", "services:update"] })
     await page.keyboard.press("Control+k")

@@ -7,7 +7,7 @@ import { useAllowed } from "../../api/session.ts"
 import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
-import { PathLink } from "../../shared/links/PathLink.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { ChangeList } from "../../shared/policy/ChangeList.tsx"
 import { fieldText, restrictingOf } from "../../shared/policy/fields.ts"
@@ -86,16 +86,18 @@ const LayerFacts = ({ of: layer }: { readonly of: Layer }) => {
 const Actions = ({ of: layer }: { readonly of: Layer }) => {
   const [dialog, setDialog] = useState<"edit" | "switch" | "delete">()
   const close = () => setDialog(undefined)
-  const scope = layer.scope_id === null ? "" : `&scope=${encodeURIComponent(layer.scope_id)}`
   return (
     <Group gap={6}>
       <Button onClick={() => setDialog("edit")}>Edit</Button>
       <Button variant="default" onClick={() => setDialog("switch")}>
         {layer.enabled ? "Switch off" : "Switch on"}
       </Button>
-      <Button component={PathLink} path={`/policies/simulate?kind=${layer.kind}${scope}`} variant="default">
+      <LinkButton
+        path="/policies/simulate"
+        search={{ kind: layer.kind, ...(layer.scope_id !== null && { scope: layer.scope_id }) }}
+      >
         Try a change
-      </Button>
+      </LinkButton>
       <Button variant="default" color="red" onClick={() => setDialog("delete")}>
         Delete
       </Button>

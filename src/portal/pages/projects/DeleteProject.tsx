@@ -1,8 +1,8 @@
-import { Button, Group } from "@mantine/core"
+import { Group } from "@mantine/core"
 import { useApiWrite } from "../../api/queries.ts"
 import { useTell } from "../../shared/change/useTell.tsx"
 import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
-import { PathLink } from "../../shared/links/PathLink.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { type Project, projectPath, staleAfterProjects } from "./project.ts"
 
 interface Props {
@@ -41,9 +41,9 @@ export const DeleteProject = ({ of: project, onClose, onDone }: Props) => {
       </p>
       {project.key_count > 0 && (
         <Group>
-          <Button component={PathLink} path={`/keys?project_id=${project.id}`} variant="default">
+          <LinkButton path="/keys" search={{ project_id: project.id }}>
             See its {project.key_count} keys
-          </Button>
+          </LinkButton>
         </Group>
       )}
     </ChangeDialog>

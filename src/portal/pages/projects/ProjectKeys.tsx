@@ -1,11 +1,10 @@
-import { Button } from "@mantine/core"
 import { Link, useNavigate } from "@tanstack/react-router"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApiList } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { SpendUntil } from "../../shared/keys/SpendUntil.tsx"
-import { PathLink } from "../../shared/links/PathLink.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -82,9 +81,9 @@ export const ProjectKeys = ({ of: project }: { readonly of: Project }) => {
   const mayCreate = useAllowed("keys:create") && maySeeKeys
   const list = useApiList(path, { query: { project_id: project.id, sort_by: "spend", limit: 100 } })
   const create = mayCreate && (
-    <Button component={PathLink} path={`/keys/new?project_id=${project.id}`}>
+    <LinkButton path="/keys/new" search={{ project_id: project.id }} variant="filled">
       Create a key
-    </Button>
+    </LinkButton>
   )
   return (
     <Panel
@@ -104,9 +103,9 @@ export const ProjectKeys = ({ of: project }: { readonly of: Project }) => {
       flush
       actions={
         <>
-          <Button component={PathLink} path={`/keys?project_id=${project.id}`} variant="default">
+          <LinkButton path="/keys" search={{ project_id: project.id }}>
             In the list of keys
-          </Button>
+          </LinkButton>
           {create}
         </>
       }

@@ -1,7 +1,6 @@
-import { Button } from "@mantine/core"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
-import { PathLink } from "../../shared/links/PathLink.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { EffectiveTable } from "../../shared/policy/EffectiveTable.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
@@ -22,9 +21,9 @@ export const ProjectLayer = ({ of: project }: { readonly of: Project }) => {
       flush
       actions={
         mayChange && (
-          <Button component={PathLink} path={`/policies?do=edit&kind=project&scope=${project.id}`}>
+          <LinkButton path="/policies" search={{ do: "edit", kind: "project", scope: project.id }} variant="filled">
             {own === undefined ? "Make a layer" : "Edit the layer"}
-          </Button>
+          </LinkButton>
         )
       }
     >

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import type { ResponseOf } from "../../api/Endpoints.ts"
 import { useApi } from "../../api/queries.ts"
+import { IdLink } from "../../shared/links/IdLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
@@ -55,9 +56,9 @@ const columns: ReadonlyArray<Column<Service>> = [
     header: "Service",
     main: true,
     cell: ({ name }) => (
-      <Link to="/services/$name" params={{ name }} search={{ do: "edit" }}>
+      <IdLink path={`/services/${encodeURIComponent(name)}`} search={{ do: "edit" }}>
         {name}
-      </Link>
+      </IdLink>
     )
   },
   { id: "methods", header: "Methods", cell: ({ allowed_methods }) => <code>{allowed_methods.join(" ")}</code> },

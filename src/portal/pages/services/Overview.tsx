@@ -5,7 +5,7 @@ import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { useProjectName } from "../../shared/keys/ProjectPicker.tsx"
 import { IdLink } from "../../shared/links/IdLink.tsx"
-import { PathLink } from "../../shared/links/PathLink.tsx"
+import { LinkButton } from "../../shared/links/LinkButton.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
 import { bytesText, durationText } from "../../shared/words/format.ts"
@@ -78,9 +78,9 @@ const Checklist = ({ service }: { readonly service: Service }) => {
       actions={
         mayChange && (
           <>
-            <Button variant="default" component={PathLink} path="/upstreams?do=check&tab=health">
+            <LinkButton path="/upstreams" search={{ do: "check", tab: "health" }}>
               Run the checks
-            </Button>
+            </LinkButton>
             <Button variant="default" onClick={() => change({ do: "edit" })}>
               Fill in
             </Button>

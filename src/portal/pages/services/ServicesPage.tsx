@@ -5,6 +5,7 @@ import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
+import { IdLink } from "../../shared/links/IdLink.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { PageHeader } from "../../shared/page/PageHeader.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -28,6 +29,7 @@ const ServicesPage = () => {
   const { change, text } = useTextSearch()
   const navigate = useNavigate()
   const mayChange = useAllowed("services:update")
+  const mayOpen = useAllowed("operators:manage")
   const services = useApi(list, {})
   useLiveRefresh(liveTopics, [list])
   const word = (text("q") ?? "").toLowerCase()
@@ -66,7 +68,7 @@ const ServicesPage = () => {
           columns={columns}
           rows={rows}
           rowId={({ name }) => name}
-          onOpen={({ name }) => open(name)}
+          {...(mayOpen && { onOpen: ({ name }: Service) => open(name) })}
           toolbar={<FilterBar filters={filters} />}
           empty={
             <EmptyList filters={filters} unmatched="No service matches these filters.">
@@ -87,7 +89,9 @@ const ServicesPage = () => {
           }
         />
       </Panel>
-      {text("do") === "create" && mayChange && <ServiceForm onClose={() => change({ do: undefined })} onSaved={open} />}
+      {text("do") === "create" && mayChange && (
+        <ServiceForm onClose={() => change({ do: undefined })} onSaved={mayOpen ? open : () => {}} />
+      )}
     </>
   )
 }
@@ -96,11 +100,7 @@ const columns: ReadonlyArray<Column<Service>> = [
   {
     id: "name",
     header: "Name",
-    cell: ({ name }) => (
-      <Link to="/services/$name" params={{ name }}>
-        {name}
-      </Link>
-    )
+    cell: ({ name }) => <IdLink path={`/services/${encodeURIComponent(name)}`}>{name}</IdLink>
   },
   { id: "state", header: "State", main: true, cell: (service) => <StateWord service={service} /> },
   { id: "route", header: "Path", main: true, cell: ({ route_pattern }) => <code>{route_pattern}</code> },

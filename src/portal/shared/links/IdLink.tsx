@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router"
-import type { ReactNode } from "react"
+import { type ReactNode, use } from "react"
 import { ForeignText } from "../foreign/ForeignText.tsx"
+import { MayOpen } from "./MayOpen.ts"
 
 interface Props {
   /** An own address below `/admin-ui`. What is part of it and comes from data is encoded by the caller. */
@@ -10,8 +11,13 @@ interface Props {
 }
 
 /** A link to the page of something that has an id. The name of it is foreign text, in whatever direction it is written. */
-export const IdLink = ({ children, path, search }: Props) => (
-  <Link to={path} {...(search !== undefined && { search })}>
-    <ForeignText>{children}</ForeignText>
-  </Link>
-)
+export const IdLink = ({ children, path, search }: Props) => {
+  const mayOpen = use(MayOpen)
+  const name = <ForeignText>{children}</ForeignText>
+  if (!mayOpen(path)) return name
+  return (
+    <Link to={path} {...(search !== undefined && { search })}>
+      {name}
+    </Link>
+  )
+}

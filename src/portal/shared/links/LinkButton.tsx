@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
-import type { ReactNode } from "react"
+import { type ReactNode, use } from "react"
+import { MayOpen } from "./MayOpen.ts"
 
 interface Props {
   /** Below `/admin-ui`. */
@@ -11,11 +12,15 @@ interface Props {
 }
 
 /** A button that goes to another page. It is a link, so that it can be opened in a new tab. */
-export const LinkButton = ({ children, path, search, variant = "default" }: Props) => (
-  <Button
-    variant={variant}
-    renderRoot={(props) => <Link {...props} to={path} {...(search !== undefined && { search })} />}
-  >
-    {children}
-  </Button>
-)
+export const LinkButton = ({ children, path, search, variant = "default" }: Props) => {
+  const mayOpen = use(MayOpen)
+  if (!mayOpen(path)) return null
+  return (
+    <Button
+      variant={variant}
+      renderRoot={(props) => <Link {...props} to={path} {...(search !== undefined && { search })} />}
+    >
+      {children}
+    </Button>
+  )
+}

@@ -1,5 +1,6 @@
 import { useNavigate } from "@tanstack/react-router"
-import type { AnchorHTMLAttributes, MouseEvent, ReactNode, Ref } from "react"
+import { type AnchorHTMLAttributes, type MouseEvent, type ReactNode, type Ref, use } from "react"
+import { MayOpen } from "./MayOpen.ts"
 
 interface Props extends Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href"> {
   /** Below `/admin-ui`, with its query, such as `/requests?key_id=…`. */
@@ -11,6 +12,8 @@ interface Props extends Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href"> {
 /** A link to a page by its whole address, for pages whose parameters only they know. */
 export const PathLink = ({ children, onClick, path, ...rest }: Props) => {
   const navigate = useNavigate()
+  const mayOpen = use(MayOpen)
+  if (!mayOpen(path)) return children
   const href = `/admin-ui${path}`
   const go = (event: MouseEvent<HTMLAnchorElement>) => {
     onClick?.(event)

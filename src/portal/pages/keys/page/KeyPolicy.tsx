@@ -4,7 +4,7 @@ import type { FieldError } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { DraftDialog } from "../../../shared/change/DraftDialog.tsx"
-import { PathLink } from "../../../shared/links/PathLink.tsx"
+import { LinkButton } from "../../../shared/links/LinkButton.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
 import { EffectiveTable } from "../../../shared/policy/EffectiveTable.tsx"
 import { changedValues, type PolicyValues } from "../../../shared/policy/fields.ts"
@@ -28,9 +28,9 @@ export const KeyPolicy = ({ of: key }: { readonly of: Key }) => {
       actions={
         mayEdit && (
           <>
-            <Button component={PathLink} path={`/policies/simulate?key_id=${key.id}`} variant="default">
+            <LinkButton path="/policies/simulate" search={{ key_id: key.id }}>
               Try it out
-            </Button>
+            </LinkButton>
             <Button onClick={() => setEditing(true)}>Edit its own policy</Button>
           </>
         )
