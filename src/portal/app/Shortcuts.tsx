@@ -49,6 +49,14 @@ const isTyping = (target: EventTarget | null): boolean =>
       // menus find their items by the first letter
       target.closest("[role=menu],[role=listbox]") !== null)
 
+const isElsewhere = ({ altKey, ctrlKey, metaKey, target }: KeyboardEvent): boolean =>
+  ctrlKey ||
+  metaKey ||
+  altKey ||
+  isTyping(target) ||
+  // a dialog has the keyboard for itself
+  document.querySelector("[role=dialog][aria-modal=true]") !== null
+
 /** Goes to the row that was the last to have the focus, or to the first one. */
 const focusRow = () => {
   const rows = "main tr[data-index]"
@@ -69,21 +77,20 @@ export const Shortcuts = ({ isHolder = false, pages }: Props) => {
   const queries = useQueryClient()
   const goUntil = useRef(0)
 
+  /** The letter after `g`. It comes before the keys of the part of the page that has the focus, such as a row. */
+  const go = useEffectEvent((event: KeyboardEvent) => {
+    if (event.timeStamp >= goUntil.current || isElsewhere(event)) return
+    goUntil.current = 0
+    const page = pages.find(({ letter }) => letter === event.key)
+    if (page === undefined) return
+    event.preventDefault()
+    event.stopPropagation()
+    void navigate({ to: page.path })
+  })
+
   const press = useEffectEvent((event: KeyboardEvent) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-    // a dialog has the keyboard for itself
-    if (document.querySelector("[role=dialog][aria-modal=true]") !== null) return
-    const { key } = event
-    if (event.timeStamp < goUntil.current) {
-      goUntil.current = 0
-      const page = pages.find(({ letter }) => letter === key)
-      if (page !== undefined) {
-        event.preventDefault()
-        void navigate({ to: page.path })
-      }
-      return
-    }
-    const act = actions[key]
+    if (event.defaultPrevented || isElsewhere(event)) return
+    const act = actions[event.key]
     if (act === undefined) return
     event.preventDefault()
     act(event)
@@ -106,9 +113,14 @@ export const Shortcuts = ({ isHolder = false, pages }: Props) => {
   }
 
   useEffect(() => {
-    const listener = (event: KeyboardEvent) => press(event)
-    document.addEventListener("keydown", listener)
-    return () => document.removeEventListener("keydown", listener)
+    const first = (event: KeyboardEvent) => go(event)
+    const last = (event: KeyboardEvent) => press(event)
+    document.addEventListener("keydown", first, { capture: true })
+    document.addEventListener("keydown", last)
+    return () => {
+      document.removeEventListener("keydown", first, { capture: true })
+      document.removeEventListener("keydown", last)
+    }
   }, [])
 
   useEffect(() => {

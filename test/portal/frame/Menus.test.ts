@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
+import { createKey } from "../../RunningGateway.ts"
 import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { describePortal } from "../PortalBrowser.ts"
 
@@ -55,6 +56,18 @@ describePortal("The menus and the range", (portal) => {
     await page.keyboard.press("p")
     await page.getByRole("heading", { name: "Projects", level: 1 }).waitFor()
     assert.match(page.url(), /range=7d/)
+  })
+
+  it("are reached from a row, too, whose own keys have the same letters", async () => {
+    await createKey(portal.gateway, { name: "a row" })
+    const { page } = await portal.open("/keys")
+    await page.getByRole("row").filter({ hasText: "a row" }).waitFor()
+    await page.keyboard.press("j")
+    await eventuallyTrue(() => page.evaluate<boolean>("document.activeElement?.tagName === 'TR'"))
+    await page.keyboard.press("g")
+    await page.keyboard.press("c")
+    await page.getByRole("heading", { name: "Configuration", level: 1 }).waitFor()
+    assert.strictEqual(await page.getByText("is copied").count(), 0)
   })
 
   it("give the focus back when the custom range is closed", async () => {
