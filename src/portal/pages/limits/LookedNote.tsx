@@ -20,7 +20,9 @@ export const LookedNote = ({ hasMore, isBusy, looked: { backTo, keys, leftOut },
         , back to <When at={backTo} />
       </>
     )}
-    .{leftOut > 0 && ` ${countedText(leftOut, "limit that is", "limits that are")} further from the maximum left out.`}{" "}
+    .
+    {leftOut > 0 &&
+      ` ${countedText(leftOut, "limit further from its maximum is", "limits further from their maximum are")} left out.`}{" "}
     {hasMore && (
       <Button variant="subtle" loading={isBusy} onClick={onMore}>
         Look at keys that were used before
