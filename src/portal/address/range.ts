@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useMemo } from "react"
 import { useFollowedSearch } from "./FollowedAddress.tsx"
-import { useNow } from "./useNow.ts"
+import { useShownNow } from "./useNow.ts"
 
 /** The ranges of the top bar, in minutes. */
 export const ranges = { "15m": 15, "1h": 60, "6h": 360, "24h": 1_440, "7d": 10_080, "30d": 43_200 } as const
@@ -52,7 +52,7 @@ export const useRangeOfFrame = () => useRangeOf(useSearch({ strict: false }).ran
 
 const useRangeOf = (range: string) => {
   const navigate = useNavigate()
-  const now = useNow(minuteMs)
+  const now = useShownNow()
   const current = useMemo(() => rangeOf(range, now), [range, now])
   const setRange = (text: string) =>
     void navigate({ to: ".", search: (before) => ({ ...before, range: text }), replace: true })

@@ -58,7 +58,8 @@ export const useRefresh = <Body>({ refreshAfter, refreshMs = refreshEveryMs }: R
   }
 }
 
-const pageCount = (data: unknown): number =>
+/** How many pages of a list are read. */
+export const pageCount = (data: unknown): number =>
   typeof data === "object" && data !== null && "pages" in data && Array.isArray(data.pages) ? data.pages.length : 1
 
 const useOptions = <Body>({ enabled = true, isAskedAnew = false, ...refresh }: ReadOptionsOf<Body>) => ({

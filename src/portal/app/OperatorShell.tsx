@@ -2,7 +2,9 @@ import { notifications } from "@mantine/notifications"
 import { Outlet, useMatches, useNavigate } from "@tanstack/react-router"
 import { useCallback, useEffect } from "react"
 import { FollowAddress } from "../address/FollowedAddress.tsx"
+import { useHeldTime } from "../address/useNow.ts"
 import { installation } from "../api/installation.ts"
+import { useIsPaused } from "../api/live.ts"
 import { useSession } from "../api/session.ts"
 import { useReconnected } from "../api/useReconnected.ts"
 import { MayOpen } from "../shared/links/MayOpen.ts"
@@ -36,6 +38,7 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
   useEffect(() => {
     if (instead !== undefined) void navigate({ to: instead, replace: true })
   }, [instead, navigate])
+  useHeldTime(useIsPaused())
   useReconnected(() => notifications.show({ message: "The server is back. What was missed is shown now." }))
   const page = isUnknown ? undefined : itemAt(pathname)
   const inner = guardBelow(pathname)

@@ -1,5 +1,5 @@
 import { useMemo } from "react"
-import { useNow } from "../../address/useNow.ts"
+import { useNow, useShownNow } from "../../address/useNow.ts"
 import { useApi, useTasksApi } from "../../api/queries.ts"
 import { useSeesTasks } from "../../api/session.ts"
 import type { DeadLetterQueues } from "../../api/TaskTypes.ts"
@@ -11,7 +11,7 @@ export const seriesPath = "/admin-ui/admin/usage/timeseries"
 
 /** The last hour by the minute and by the status code: what the first tiles are made of. */
 export const useLastHour = () => {
-  const now = useNow(minuteMs)
+  const now = useShownNow()
   const until = (Math.floor(now / minuteMs) + 1) * minuteMs
   const found = useApi(seriesPath, {
     query: {
@@ -39,7 +39,7 @@ export const useLastHour = () => {
 
 /** Reads how long the gateway itself takes, and the upstream. Only requests that succeeded count, as others may not reach an upstream. */
 export const useOverhead = () => {
-  const now = useNow(minuteMs)
+  const now = useShownNow()
   const from = Math.floor(now / hourMs) * hourMs - hourMs
   const found = useApi(seriesPath, {
     query: { interval: "hour", from: new Date(from).toISOString(), status: "success", quantiles: "p50,p95" }

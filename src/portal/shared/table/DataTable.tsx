@@ -1,4 +1,4 @@
-import { Button, Checkbox } from "@mantine/core"
+import { Checkbox } from "@mantine/core"
 import { useLocalStorage, useMediaQuery } from "@mantine/hooks"
 import {
   type ColumnDef,
@@ -24,6 +24,7 @@ import { beside, cellOf, copyCell, isOwn } from "./cells.ts"
 import type { Column, Sorting } from "./column.ts"
 import styles from "./DataTable.module.css"
 import { HeaderCell } from "./HeaderCell.tsx"
+import { MorePages } from "./MorePages.tsx"
 import { type Density, TableMenu } from "./TableMenu.tsx"
 import { type RowActions, TableRow } from "./TableRow.tsx"
 
@@ -247,14 +248,7 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
           </table>
         </div>
       )}
-      {query !== undefined && (query.hasNextPage || query.isFetchingNextPage) && (
-        <footer className={styles.footer}>
-          <span>{rows.length} shown, there are more</span>
-          <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-            Show more
-          </Button>
-        </footer>
-      )}
+      {query !== undefined && <MorePages query={query} count={rows.length} />}
     </div>
   )
 }

@@ -1,4 +1,4 @@
-import { useNow } from "../../../address/useNow.ts"
+import { useShownNow } from "../../../address/useNow.ts"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed, useSeesTasks } from "../../../api/session.ts"
@@ -30,7 +30,7 @@ interface Queues {
 
 /** Looks for what needs a person: each kind with one call, and what cannot be looked at is named. */
 export const useFindings = () => {
-  const now = useNow(minuteMs)
+  const now = useShownNow()
   const at = (iso: string) => relativeText(Date.parse(iso), now)
   const mayGovern = useAllowed("operators:manage")
   const seesTasks = useSeesTasks()
