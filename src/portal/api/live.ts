@@ -212,19 +212,26 @@ export const useLive = (onEvent: (event: LiveEvent) => void, onReset: () => void
 export const useLiveRefresh = (topics: ReadonlyArray<LiveTopic>, paths: ReadonlyArray<string>): void => {
   const client = useQueryClient()
   const isLost = useLiveState() === "reconnecting"
-  /** Returns whether an answer is still awaited, which may be older than what happened. */
-  const refresh = useEffectEvent((): boolean => {
-    const awaited = paths.filter((path) => client.isFetching({ queryKey: [path] }) > 0)
-    for (const path of paths) if (!awaited.includes(path)) void client.invalidateQueries({ queryKey: [path] })
-    return awaited.length > 0
+  /** Reads what is owed again, and returns what still is: an answer that is awaited may be older than what happened. */
+  const refresh = useEffectEvent((owed: ReadonlyArray<string> = paths): ReadonlyArray<string> => {
+    const awaited = owed.filter((path) => client.isFetching({ queryKey: [path] }) > 0)
+    for (const path of owed) if (!awaited.includes(path)) void client.invalidateQueries({ queryKey: [path] })
+    return awaited
   })
   useEffect(() => {
     let timer: number | undefined
-    const soon = () => {
+    /** `undefined`: something has happened since they were read, and all of them are owed. */
+    let owed: ReadonlyArray<string> | undefined
+    const later = () => {
       timer ??= window.setTimeout(() => {
         timer = undefined
-        if (refresh()) soon()
+        owed = refresh(owed)
+        if (owed.length > 0) later()
       }, refreshEveryMs)
+    }
+    const soon = () => {
+      owed = undefined
+      later()
     }
     const listener: Listener = (told) => {
       if (told.kind === "reset" || topics.some((topic) => told.event[topic] !== undefined)) soon()

@@ -16,7 +16,7 @@ import { spendByProject } from "../../../src/portal/pages/home/spendByProject.ts
 import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
 import { raiseProblems } from "../../../src/portal/pages/limits/raise/raiseProblems.ts"
-import { type ModelPrice, sortedPrices } from "../../../src/portal/pages/models/prices.ts"
+import { type ModelPrice, orderOfPrices, sortedPrices } from "../../../src/portal/pages/models/prices.ts"
 import { barsOf } from "../../../src/portal/pages/system/histogram.ts"
 import { filtersOf, groupOf } from "../../../src/portal/pages/usage/breakdown/groups.ts"
 import { combined, measureOf } from "../../../src/portal/pages/usage/breakdown/measures.ts"
@@ -289,10 +289,19 @@ describe("the alarms of the board", () => {
   const seen = { broker: undefined, queues: [], letters: [], workers: [], now: day }
 
   it("say so where they cannot be known, whatever the reason", () => {
+    const failed = (status: number) => new ApiError(status, "some_code", "Something broke.")
     const words = (status: number) =>
-      alarmsOf({ ...seen, error: new ApiError(status, "some_code", "Something broke.") }).map(({ word }) => word)
-    assert.deepStrictEqual([503, 500, 0].map(words), [["Redis"], ["not known"], ["not known"]])
-    assert.deepStrictEqual(alarmsOf({ ...seen, error: null }), [])
+      alarmsOf({ ...seen, errors: { queues: failed(status), letters: failed(status) } }).map(({ word }) => word)
+    assert.deepStrictEqual([503, 500, 0].map(words), [
+      ["Redis"],
+      ["not known", "not known"],
+      ["not known", "not known"]
+    ])
+    assert.deepStrictEqual(
+      alarmsOf({ ...seen, errors: { queues: null, "dead letters": failed(500) } }).map(({ sentence }) => sentence),
+      ["The dead letters cannot be read, so an alarm may be missing here: Something broke."]
+    )
+    assert.deepStrictEqual(alarmsOf({ ...seen, errors: { queues: null } }), [])
   })
 })
 
@@ -476,7 +485,10 @@ describe("stored prices", () => {
       sortedPrices(prices, by, isReversed)
         .map(({ model }) => model)
         .join("")
-    assert.strictEqual(order(undefined, false), "bca")
+    assert.deepStrictEqual([order(undefined, false), order(undefined, true)], ["bca", "bca"])
+    // the table beside this one is sorted by it
+    assert.strictEqual(orderOfPrices("cost"), undefined)
+    assert.strictEqual(orderOfPrices("updated_at"), "updated_at")
     assert.strictEqual(order("model", false), "abc")
     assert.strictEqual(order("cached_input_usd_per_million", true), "bac")
     assert.strictEqual(order("cached_input_usd_per_million", false), "abc")

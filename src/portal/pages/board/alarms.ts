@@ -20,7 +20,8 @@ interface Evidence {
   /** The index of dead letters. `undefined`: it is not known. */
   readonly letters: ReadonlyArray<DeadLetterQueue> | undefined
   readonly workers: ReadonlyArray<WorkerReport>
-  readonly error: ApiError | null
+  /** Why something cannot be read, by what it is. */
+  readonly errors: Readonly<Record<string, ApiError | null>>
   readonly now: number
 }
 
@@ -28,8 +29,8 @@ interface Evidence {
 const silentMs = 5_000
 
 /** What needs somebody now, the worst first. */
-export const alarmsOf = ({ broker, error, letters, now, queues, workers }: Evidence): ReadonlyArray<Alarm> => [
-  ...storeAlarms(error),
+export const alarmsOf = ({ broker, errors, letters, now, queues, workers }: Evidence): ReadonlyArray<Alarm> => [
+  ...storeAlarms(errors),
   ...brokerAlarms(broker),
   ...queues.flatMap(queueAlarm).sort((one, other) => rank(one) - rank(other)),
   ...queues.flatMap((queue) => deadAlarms(queue, letters)),
@@ -39,19 +40,18 @@ export const alarmsOf = ({ broker, error, letters, now, queues, workers }: Evide
 const order: ReadonlyArray<Meaning> = ["bad", "warning", "idle"]
 const rank = ({ meaning }: Alarm): number => order.indexOf(meaning)
 
-const storeAlarms = (error: ApiError | null): ReadonlyArray<Alarm> =>
-  error === null
-    ? []
-    : error.status === 503
-      ? [{ id: "store", meaning: "bad", word: "Redis", sentence: error.message }]
-      : [
-          {
-            id: "store",
-            meaning: "warning",
-            word: "not known",
-            sentence: `The queues cannot be read, so an alarm may be missing here: ${error.message}`
-          }
-        ]
+const storeAlarms = (errors: Evidence["errors"]): ReadonlyArray<Alarm> => {
+  const found = Object.entries(errors).flatMap(([what, error]) => (error === null ? [] : [{ what, error }]))
+  const store = found.find(({ error }) => error.status === 503)
+  // each of them fails for the same reason
+  if (store !== undefined) return [{ id: "store", meaning: "bad", word: "Redis", sentence: store.error.message }]
+  return found.map(({ error, what }) => ({
+    id: `store ${what}`,
+    meaning: "warning",
+    word: "not known",
+    sentence: `The ${what} cannot be read, so an alarm may be missing here: ${error.message}`
+  }))
+}
 
 const brokerAlarms = (broker: BrokerState | undefined): ReadonlyArray<Alarm> =>
   broker === undefined || broker.state === "connected"

@@ -12,7 +12,7 @@ import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { When } from "../../shared/words/When.tsx"
-import { type ModelPrice, priceFields, pricesOf, priceText, sortedPrices } from "./prices.ts"
+import { type ModelPrice, orderOfPrices, priceFields, pricesOf, priceText, sortedPrices } from "./prices.ts"
 
 const filters = [{ name: "q", label: "Model" }]
 
@@ -22,6 +22,7 @@ export const StoredPrices = () => {
   const mayChange = useAllowed("settings:update")
   const stored = useApi("/admin-ui/admin/model-prices", {})
   const { ask, dialog } = useConfirm()
+  const by = orderOfPrices(text("sort_by"))
   const isReversed = text("sort_order") === "asc"
   const word = (text("q") ?? "").toLowerCase()
   const remove = (price: ModelPrice) =>
@@ -60,14 +61,13 @@ export const StoredPrices = () => {
           )}
           rows={sortedPrices(
             (stored.data ?? []).filter(({ model }) => model.toLowerCase().includes(word)),
-            text("sort_by"),
+            by,
             !isReversed
           )}
           sorting={{
-            by: text("sort_by"),
+            by,
             isReversed,
-            onSort: (by) =>
-              change({ sort_by: by, sort_order: text("sort_by") === by && !isReversed ? "asc" : undefined })
+            onSort: (next) => change({ sort_by: next, sort_order: next === by && !isReversed ? "asc" : undefined })
           }}
           rowId={({ model }) => model}
           toolbar={<FilterBar filters={filters} />}

@@ -30,12 +30,18 @@ const dollars = (amount: number | null): string => (amount === null ? "–" : `$
 
 export const priceText = dollars
 
-/** The prices in the order of a field. Models without a price in it come last. */
+const orders: ReadonlyArray<string> = [...priceFields, "model", "updated_at"]
+
+/** Returns the order of this table that the address names. The other table beside it has orders of its own. */
+export const orderOfPrices = (text: string | undefined): string | undefined => orders.find((one) => one === text)
+
+/** The prices in the order of a field, or as the server has them. Models without a price in it come last. */
 export const sortedPrices = (
   prices: ReadonlyArray<ModelPrice>,
   by: string | undefined,
   isDescending: boolean
 ): ReadonlyArray<ModelPrice> => {
+  if (by === undefined) return prices
   const field = priceFields.find((one) => one === by)
   const compare = (one: ModelPrice, other: ModelPrice): number => {
     if (field !== undefined) return (one[field] ?? 0) - (other[field] ?? 0)
@@ -44,7 +50,6 @@ export const sortedPrices = (
       : one.model.localeCompare(other.model)
   }
   const isPriced = (price: ModelPrice) => field === undefined || price[field] !== null
-  const sorted = by === undefined ? [...prices] : prices.filter(isPriced).sort(compare)
-  const inOrder = isDescending ? sorted.reverse() : sorted
-  return by === undefined ? inOrder : [...inOrder, ...prices.filter((price) => !isPriced(price))]
+  const sorted = prices.filter(isPriced).sort(compare)
+  return [...(isDescending ? sorted.reverse() : sorted), ...prices.filter((price) => !isPriced(price))]
 }
