@@ -46,6 +46,14 @@ describePortal("The first minute", (portal) => {
     await page.getByRole("heading", { name: "Needs attention" }).waitFor()
   })
 
+  it("says how far it has looked for what needs attention", async () => {
+    const { answer, page } = await portal.open("/keys")
+    const body = { limits: [], keys_looked_at: 500, looked_back_to: null, left_out: 3 }
+    await answer(/\/limits\/state\?/, { body })
+    await page.goto(`${portal.gateway.control}/admin-ui/`)
+    await page.getByText("Only the 100 limits that are nearest to their maximum are looked at.").waitFor()
+  })
+
   it("is over once there was a request: the home page has numbers, and each part fails by itself", async () => {
     const { answer, page, problems } = await portal.open("/")
     await page.getByRole("region", { name: "Spend today" }).waitFor()

@@ -12,6 +12,9 @@ import { useAuditFault } from "./useAuditFault.ts"
 const minuteMs = 60_000
 const dayMs = 1_440 * minuteMs
 const mostKeys = 50
+const mostLimits = 100
+const mostModels = 20
+const mostAsked = 20
 const often = { refreshMs: minuteMs }
 
 interface Source {
@@ -36,10 +39,12 @@ export const useFindings = () => {
   const seesTasks = useSeesTasks()
   const day = { from: new Date(Math.floor(now / minuteMs) * minuteMs - dayMs).toISOString() }
 
-  const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "all", limit: 100 } }, often)
+  const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "all", limit: mostLimits } }, often)
   const [expiring, rotating] = useKeysInOrder(mayGovern)
   const lists = [expiring.data ?? [], rotating.data ?? []]
-  const models = useApi("/admin-ui/admin/models", { query: { priced: "false", sort_by: "requests", limit: 20 } })
+  const models = useApi("/admin-ui/admin/models", {
+    query: { priced: "false", sort_by: "requests", limit: mostModels }
+  })
   const guardrails = useApi("/admin-ui/admin/usage/summary", { query: { ...day, error_code: "guardrail_unavailable" } })
   const executions = useApi("/admin-ui/admin/guardrails/summary", { query: day }, { enabled: mayGovern })
   const traffic = useApi("/admin-ui/admin/provider-health", {})
@@ -47,7 +52,7 @@ export const useFindings = () => {
   const queues = useTasksApi<Queues>("/queues", {}, { ...often, enabled: seesTasks })
   const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { ...often, enabled: seesTasks })
   const counts = useTasksApi<Counts>("/tasks/counts", { since: "15m" }, { ...often, enabled: seesTasks })
-  const asked = useApi("/admin-ui/admin/limits/raise-requests", { query: { state: "open", limit: 20 } }, often)
+  const asked = useApi("/admin-ui/admin/limits/raise-requests", { query: { state: "open", limit: mostAsked } }, often)
   const system = useApi("/admin-ui/admin/system", {}, often)
   const audit = useAuditFault()
 
@@ -120,14 +125,28 @@ export const useFindings = () => {
     ["the servers", system],
     ["the audit log", audit]
   ]
+  const bounds: ReadonlyArray<readonly [isReached: boolean, sentence: string]> = [
+    [
+      (limits.data?.left_out ?? 0) > 0,
+      `Only the ${mostLimits} limits that are nearest to their maximum are looked at.`
+    ],
+    [
+      lists.some((list) => list.length === mostKeys && ofKeys(list.slice(-1), now, at).length > 0),
+      `Only the ${mostKeys} keys that expire first, and the ${mostKeys} that are to be rotated first, are looked at.`
+    ],
+    [
+      models.data?.models.length === mostModels,
+      `Only the ${mostModels} models without a price that are used most are looked at.`
+    ],
+    [asked.data?.length === mostAsked, `Only ${mostAsked} requests for a raise are looked at.`]
+  ]
   return {
     /** Whether the process that answers is ready, as its own checks say. */
     status: system.data?.status,
     findings: sorted(findings),
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
-    partial: lists.some((list) => list.length === mostKeys && ofKeys(list.slice(-1), now, at).length > 0)
-      ? `Only the ${mostKeys} keys that expire first, and the ${mostKeys} that are to be rotated first, are looked at.`
-      : undefined,
+    /** How far was looked, where there may be more. */
+    partial: bounds.flatMap(([isReached, sentence]) => (isReached ? [sentence] : [])),
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
       const all = [
