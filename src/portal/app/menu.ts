@@ -23,6 +23,7 @@ import {
   IconStack2
 } from "@tabler/icons-react"
 import type { ComponentType } from "react"
+import { installation } from "../api/installation.ts"
 import { allows, scopesOfTasks } from "../api/session.ts"
 
 export interface MenuItem {
@@ -125,9 +126,10 @@ const below: ReadonlyArray<Guard & { readonly path: RegExp }> = [
 /** Returns the scopes that a page below an item of the menu needs, if they differ from those of the item. */
 export const guardBelow = (path: string): Guard | undefined => below.find((page) => page.path.test(path))
 
-/** Returns whether the scopes show the page of an address. */
+/** Returns whether there is a page at an address, and the scopes show it. */
 export const showsPage = (scopes: ReadonlyArray<string>, address: string): boolean => {
   const [path = address] = address.split("?", 1)
   const page = itemAt(path)
-  return page !== undefined && [page, guardBelow(path)].every((one) => one === undefined || allows(scopes, one.scopes))
+  if (page === undefined || (page.needsTasks === true && !installation.tasks)) return false
+  return allows(scopes, page.scopes) && allows(scopes, guardBelow(path)?.scopes ?? [])
 }

@@ -21,7 +21,7 @@ import { CancelMatchingDialog } from "./bulk/CancelMatchingDialog.tsx"
 import { RunningCancellations } from "./cancellations/RunningCancellations.tsx"
 import { columnsWith } from "./columns.tsx"
 import { HowFar } from "./HowFar.tsx"
-import { NoTasks } from "./NoTasks.tsx"
+import { NoMatchingTasks } from "./NoMatchingTasks.tsx"
 import { SearchBox } from "./SearchBox.tsx"
 import { StatusCounts } from "./StatusCounts.tsx"
 import { TaskSummary } from "./TaskSummary.tsx"
@@ -46,7 +46,7 @@ const TasksPage = () => {
   const [areAllShown, setAllShown] = useState(false)
   const [isCancelling, setCancelling] = useState(false)
   const shown = withRows(list, (tasks) => (areAllShown ? tasks : tasks.filter(({ task_id }) => !isMuted(task_id))))
-  const heard = shown.rows
+  const unmuted = shown.rows
   const columns = columnsWith(costs)
   // rows that somebody reads further down must not move away
   useLiveRefresh(topics, list.pages === 1 ? [tasksPath] : [])
@@ -71,7 +71,7 @@ const TasksPage = () => {
           name="tasks"
           label="Tasks"
           columns={columns}
-          rows={heard}
+          rows={unmuted}
           rowId={({ task_id }) => task_id}
           onOpen={({ task_id }) => change({ open: task_id })}
           openId={text("open")}
@@ -80,7 +80,7 @@ const TasksPage = () => {
           toolbar={
             selected.size > 0 ? (
               <BulkBar
-                rows={heard}
+                rows={unmuted}
                 columns={columns}
                 selected={selected}
                 query={query}
@@ -89,14 +89,14 @@ const TasksPage = () => {
             ) : (
               <>
                 <HowFar first={list.first} isFollowed={list.pages <= 1} onRefresh={() => void list.query.refetch()} />
-                {mayOperate && text("q") !== undefined && heard.length > 0 && (
+                {mayOperate && text("q") !== undefined && unmuted.length > 0 && (
                   <Button variant="default" size="compact-sm" onClick={() => setCancelling(true)}>
                     Cancel all that match
                   </Button>
                 )}
-                {heard.length < list.rows.length && (
+                {unmuted.length < list.rows.length && (
                   <Button variant="subtle" size="compact-sm" onClick={() => setAllShown(true)}>
-                    {countText(list.rows.length - heard.length)} muted: show
+                    {countText(list.rows.length - unmuted.length)} muted: show
                   </Button>
                 )}
               </>
@@ -114,7 +114,7 @@ const TasksPage = () => {
                 All tasks that match are muted.
               </Empty>
             ) : (
-              <NoTasks query={query} statuses={known["status"] ?? []} />
+              <NoMatchingTasks query={query} statuses={known["status"] ?? []} />
             )
           }
         />

@@ -16,7 +16,7 @@ interface Props {
   readonly statuses: ReadonlyArray<string>
 }
 
-export const NoTasks = ({ query, statuses }: Props) => {
+export const NoMatchingTasks = ({ query, statuses }: Props) => {
   const { text } = useTextSearch()
   const { since, until } = queryOf(text("q") ?? "")
   const isOfRange = since === undefined && until === undefined
