@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import type { Page } from "playwright-core"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 import { eventuallyTrue } from "./EventuallyTrue.ts"
 import { describePortal } from "./PortalBrowser.ts"
@@ -64,22 +65,56 @@ describe.skipIf(!isWanted || TemporaryDatabase.server === null)("the pictures of
         }, 240_000)
       }, 300_000)
 
-      it.each([
-        ["home", () => "/?range=30d"],
-        ["requests", () => "/requests?range=24h"],
-        ["limits", () => "/limits"],
-        ["key", () => `/keys/${installation?.keyId}?range=30d`],
-        ["policies", () => "/policies/simulate"],
-        ["guardrails", () => "/guardrails/pii-redact?tab=bench"],
-        ["board", () => "/tasks/board"],
-        ["graph", () => `/tasks/${installation?.taskId}?tab=graph`],
-        ["dead-letter", () => `/dead-letters/${installation?.letterId}`]
-      ])("%s", async (name, path) => {
+      interface Picture {
+        readonly name: string
+        readonly path: () => string
+        /** Shows what the page is for. */
+        readonly act?: (page: Page) => Promise<unknown>
+      }
+      const pictures: ReadonlyArray<Picture> = [
+        { name: "home", path: () => "/?range=30d" },
+        { name: "requests", path: () => "/requests?range=24h" },
+        { name: "limits", path: () => "/limits" },
+        { name: "key", path: () => `/keys/${installation?.keyId}?range=30d` },
+        {
+          name: "policies",
+          path: () => `/policies/simulate?key_id=${installation?.keyId}`,
+          act: async (page) => {
+            await page.getByRole("button", { name: "Decide", exact: true }).click()
+            await page.getByRole("region", { name: "Decision" }).waitFor()
+          }
+        },
+        {
+          name: "guardrails",
+          path: () => "/guardrails/pii-redact?tab=bench",
+          act: async (page) => {
+            await page.getByRole("button", { name: "Try it" }).click()
+            await page.getByText("[EMAIL_1]").first().waitFor()
+          }
+        },
+        { name: "board", path: () => "/tasks/board" },
+        {
+          name: "graph",
+          path: () => "/tasks",
+          act: async (page) => {
+            await page
+              .getByRole("link", { name: /^book-\d+$/ })
+              .last()
+              .click()
+            await page.getByRole("tab", { name: "Graph" }).click()
+            await page.locator(".react-flow__node").first().waitFor()
+          }
+        },
+        { name: "dead-letter", path: () => `/dead-letters/${installation?.letterId}` }
+      ]
+
+      it.each(pictures)("$name", async ({ act, name, path }) => {
         const { page } = await portal.open(path())
+        await page.setViewportSize({ width: 1280, height: 800 })
+        await act?.(page)
         await eventuallyTrue(async () => (await page.locator("main [aria-busy=true]").count()) === 0)
         // charts are drawn a moment after their numbers are there
         await page.waitForTimeout(1_000)
-        await page.setViewportSize({ width: 1280, height: 800 })
         await page.screenshot({ path: `${folder}${name}.png` })
         assert.isTrue(await page.locator("h1").isVisible())
       })
