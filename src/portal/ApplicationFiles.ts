@@ -54,24 +54,22 @@ export const applicationFiles = (): Plugin => {
         const filesOf = (module: string, known: ReadonlySet<string>): ReadonlySet<string> => {
           const found = new Set<string>()
           const chartChunks = new Set<string>()
-          const addStyles = (name: string) => {
-            for (const css of chunkOf(name)?.viteMetadata?.importedCss ?? []) if (!known.has(css)) found.add(css)
-          }
-          const collect = (name: string, use?: (name: string) => void) => {
+          const collect = (name: string, hasStyles: boolean) => {
             const chunk = chunkOf(name)
             if (chunk === undefined || found.has(name) || known.has(name)) return
             found.add(name)
-            use?.(name)
-            for (const imported of chunk.imports) collect(imported, use)
+            const styles = hasStyles ? chunk.viteMetadata?.importedCss : undefined
+            for (const css of styles ?? []) if (!known.has(css)) found.add(css)
+            for (const imported of chunk.imports) collect(imported, hasStyles)
             for (const later of chunk.dynamicImports)
               if (charts.test(chunkOf(later)?.facadeModuleId ?? "")) chartChunks.add(later)
           }
           const first = Object.keys(bundle).find((name) => chunkOf(name)?.facadeModuleId?.endsWith(module) === true)
           if (first === undefined) throw new Error(`The build has no file of ${module}`)
-          collect(first, addStyles)
+          collect(first, true)
           // Last of all, because the page is there without them, and without their styles: they wait until the browser is
           // idle, and of styles that wait for seconds Chromium says in the console that they were asked for in vain.
-          for (const chunk of chartChunks) collect(chunk)
+          for (const chunk of chartChunks) collect(chunk, false)
           return found
         }
         const inHtml = new Set(Object.keys(bundle).filter((name) => html.includes(base + name)))

@@ -7,7 +7,7 @@ import { RequestDecoding } from "./schema/Security.ts"
 
 export const SignedIn = Schema.Struct({
   kind: Schema.Literals(["operator_token", "gateway_key"]),
-  /** Of the token or the key. A key that gets a new secret keeps it; a token that is rotated has a successor. */
+  /** The id of the token or the key. A key that gets a new secret keeps it; a token that is rotated has a successor. */
   id: Schema.String,
   name: Schema.String,
   /** The current scopes of the operator token. A gateway key has `self` alone. */

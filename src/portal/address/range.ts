@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router"
 import { useMemo } from "react"
 import { useFollowedSearch } from "./FollowedAddress.tsx"
-import { useShownNow } from "./useNow.ts"
+import { useShownNow } from "./shownTime.ts"
 
 /** The ranges of the top bar, in minutes. */
 export const ranges = { "15m": 15, "1h": 60, "6h": 360, "24h": 1_440, "7d": 10_080, "30d": 43_200 } as const

@@ -58,7 +58,7 @@ export const useRefresh = <Body>({ refreshAfter, refreshMs = refreshEveryMs }: R
   }
 }
 
-/** How many pages of a list are read. */
+/** Returns the number of pages that a list has read. */
 export const pageCount = (data: unknown): number =>
   typeof data === "object" && data !== null && "pages" in data && Array.isArray(data.pages) ? data.pages.length : 1
 

@@ -1,5 +1,6 @@
 import { useMemo } from "react"
-import { useNow, useShownNow } from "../../address/useNow.ts"
+import { useShownNow } from "../../address/shownTime.ts"
+import { useNow } from "../../address/useNow.ts"
 import { useApi, useTasksApi } from "../../api/queries.ts"
 import { useSeesTasks } from "../../api/session.ts"
 import type { DeadLetterQueues } from "../../api/TaskTypes.ts"

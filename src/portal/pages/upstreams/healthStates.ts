@@ -17,7 +17,8 @@ export const meaningOfHealth: Readonly<Record<Status, Meaning>> = {
 export const healthStatuses: ReadonlyArray<Status> = ["unhealthy", "degraded", "unknown", "healthy"]
 
 /** A provider and a service may have the same name. The audit log names them so, too. */
-export const subjectOf = ({ name, provider }: Pick<HealthState, "name" | "provider">): string => `${provider}/${name}`
+export const subjectOf = ({ name, provider }: { readonly name: string; readonly provider: string }): string =>
+  `${provider}/${name}`
 
 export interface Recorded {
   readonly subject: string
@@ -32,6 +33,6 @@ export const recordedStates = ({ after }: Pick<HealthEvent, "after">): ReadonlyA
     const status = healthStatuses.find((one) => one === memberOf(state, "status"))
     const [name, provider, reason] = ["name", "provider", "last_error_code"].map((member) => memberOf(state, member))
     if (status === undefined || typeof name !== "string" || typeof provider !== "string") return []
-    return [{ subject: `${provider}/${name}`, status, reason: typeof reason === "string" ? reason : null }]
+    return [{ subject: subjectOf({ name, provider }), status, reason: typeof reason === "string" ? reason : null }]
   })
 }

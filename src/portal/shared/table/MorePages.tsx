@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core"
-import { useHeldTime } from "../../address/useNow.ts"
+import { useHeldTime } from "../../address/shownTime.ts"
 import { type List, pageCount } from "../../api/queries.ts"
 import styles from "./DataTable.module.css"
 

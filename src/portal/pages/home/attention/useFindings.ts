@@ -1,4 +1,4 @@
-import { useShownNow } from "../../../address/useNow.ts"
+import { useShownNow } from "../../../address/shownTime.ts"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed, useSeesTasks } from "../../../api/session.ts"
@@ -145,7 +145,7 @@ export const useFindings = () => {
     status: system.data?.status,
     findings: sorted(findings),
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
-    /** How far was looked, where there may be more. */
+    /** Each sentence tells how far one source was looked at, as there may be more. */
     partial: bounds.flatMap(([isReached, sentence]) => (isReached ? [sentence] : [])),
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
