@@ -284,7 +284,7 @@ const make = Effect.gen(function* () {
 /** Histograms of ranges up to so many days are added up from hours, others from days. */
 const daysByHour = 3
 
-const durationOf = (bucket: number): number => Number(Quantiles.durationOf(bucket).toPrecision(4))
+const durationOf = (bucket: number): number => Number(Quantiles.durationOf(bucket).toPrecision(5))
 
 /** The group of sums by the minute that a query reads. */
 interface MinuteSums {
