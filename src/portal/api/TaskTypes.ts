@@ -16,6 +16,7 @@ import type {
 } from "../../status/dead-letters/DeadLetterStore.ts"
 import type * as Diagnosis from "../../status/dead-letters/Diagnosis.ts"
 import type { ReplaySelection, Selection } from "../../status/dead-letters/Selection.ts"
+import type { HubState } from "../../status/http/QueueRoutes.ts"
 import type { PayloadFit } from "../../status/payload/PayloadFit.ts"
 import type { BrokerState, QueueView } from "../../status/queues/QueueBoard.ts"
 import type { TopologyView } from "../../status/queues/TopologyMap.ts"
@@ -32,6 +33,7 @@ export type {
   DeadLetterSummary,
   ExecutionGraph,
   Explanation,
+  HubState,
   PayloadFit,
   Problem,
   QueueView,
@@ -57,6 +59,7 @@ export type LetterState = DeadLetterRecord["state"]
 export interface Queues {
   readonly queues: ReadonlyArray<QueueView>
   readonly broker: BrokerState
+  readonly hub: HubState
 }
 
 export interface Workers {

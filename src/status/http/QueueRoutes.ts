@@ -3,6 +3,7 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import * as BodyMemory from "../../http/BodyMemory.ts"
 import { type ContractAliasConfig, ContractAliases } from "../../messaging/topology/Aliases.ts"
 import type { RedisError } from "../../services/Redis.ts"
+import { HubProgress } from "../hub/StatusHub.ts"
 import { type NotPaused, QueueBoard, type UnknownQueue } from "../queues/QueueBoard.ts"
 import { type Cancellation, TaskCancellation, type TaskEnded, type TooManyCancels } from "../queues/TaskCancellation.ts"
 import { TopologyMap } from "../queues/TopologyMap.ts"
@@ -18,7 +19,7 @@ export interface Options {
   readonly aliasConfig?: ContractAliasConfig
 }
 
-type Requirements = QueueBoard | TaskCancellation | TopologyMap
+type Requirements = QueueBoard | TaskCancellation | TopologyMap | HubProgress
 
 /**
  * The HTTP routes of queues and workers: `/queues`, `/queues/{queue}/pause`, `/queues/{queue}/resume`, `/workers`,
@@ -27,7 +28,12 @@ type Requirements = QueueBoard | TaskCancellation | TopologyMap
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const services = Context.pick(QueueBoard, TaskCancellation, TopologyMap)(yield* Effect.context<Requirements>())
+      const services = Context.pick(
+        QueueBoard,
+        TaskCancellation,
+        TopologyMap,
+        HubProgress
+      )(yield* Effect.context<Requirements>())
       const aliases = options.aliasConfig ?? (yield* ContractAliases)
       const room = BodyMemory.make()
       const base = options.basePath ?? ""
@@ -91,9 +97,21 @@ const toResponse = (error: Effect.Error<Handler>): Effect.Effect<HttpServerRespo
 
 const ok = (body: unknown, status = 200) => HttpServerResponse.jsonUnsafe(body, { status })
 
+/** What the hub of this process tells: whether histories, lists and graphs of tasks are behind. */
+export interface HubState {
+  /** The age of the oldest status that the hub has received and not stored. `null` until the hub has started. */
+  readonly lag_ms: number | null
+}
+
+const hubState = Effect.gen(function* () {
+  const { lagMs } = yield* HubProgress
+  const state: HubState = { lag_ms: (yield* lagMs) ?? null }
+  return state
+})
+
 const queues = Effect.gen(function* () {
   const board = yield* QueueBoard
-  return ok({ queues: yield* board.queues, broker: yield* board.broker })
+  return ok({ queues: yield* board.queues, broker: yield* board.broker, hub: yield* hubState })
 })
 
 const workers = Effect.gen(function* () {

@@ -68,6 +68,11 @@ export interface Progress {
    * unavailable.
    */
   readonly caughtUp: Effect.Effect<void>
+  /**
+   * The age of the oldest event that this hub has received and not stored, in milliseconds, by the clocks of two
+   * machines. 0 if there is none. `undefined` until the hub has started.
+   */
+  readonly lagMs: Effect.Effect<number | undefined>
 }
 
 /** The progress of the hub that `layer` runs. A program can report that it is ready after `caughtUp` has succeeded. */
@@ -134,7 +139,8 @@ export const make = Effect.fnUntraced(function* (
   const checkpointDue = yield* Queue.sliding<void>(1)
   let session: StreamSession | undefined
   let retryingCount = 0
-  const unsettled = new Set<Delivery>()
+  /** The times of the events, in milliseconds. */
+  const unsettled = new Map<Delivery, number>()
   const started = Deferred.makeUnsafe<void>()
 
   const now = () => Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
@@ -227,7 +233,7 @@ export const make = Effect.fnUntraced(function* (
 
   /** Registers the delivery synchronously, because events of a task must be stored in the order of their deliveries. */
   const handleDelivery = (delivery: Delivery): Effect.Effect<DeliveryVerdict> => {
-    unsettled.add(delivery)
+    unsettled.set(delivery, clock.currentTimeMillisUnsafe())
     return Effect.onExit(processDelivery(delivery), () => Effect.sync(() => unsettled.delete(delivery)))
   }
 
@@ -237,6 +243,7 @@ export const make = Effect.fnUntraced(function* (
     if (Result.isFailure(received))
       return Effect.as(afterCapacity(reportMalformed(received.failure, delivery)), verdict)
     const { event } = received.success
+    unsettled.set(delivery, Timestamp.toMillis(event.timestamp))
     observeLeftOutMembers(received.success)
     const stored = Effect.map(order.runInOrder(event.task_id, afterCapacity(storeOrLeaveOut(event))), () =>
       options.onStored?.(event, delivery.properties)
@@ -357,9 +364,16 @@ export const make = Effect.fnUntraced(function* (
     )
     // The broker responds to the ping after the earlier deliveries, so this process has received them now.
     yield* broker.ping
-    const pending = [...unsettled]
+    const pending = [...unsettled.keys()]
     yield* pollUntil(Effect.sync(() => !pending.some((delivery) => unsettled.has(delivery))))
   }).pipe(Effect.retry(Schedule.spaced("1 second")), Effect.orDie)
+
+  const lagMs = Effect.sync(() => {
+    if (!Deferred.isDoneUnsafe(started)) return undefined
+    // events arrive in the order in which they were published, so that the first is the oldest
+    const [oldest] = unsettled.values()
+    return oldest === undefined ? 0 : Math.max(0, clock.currentTimeMillisUnsafe() - oldest)
+  })
 
   let current: { isStopping: boolean; readonly ended: Deferred.Deferred<void> } | undefined
 
@@ -372,6 +386,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     started: Deferred.await(started),
     caughtUp,
+    lagMs,
     run: Effect.suspend(() => {
       if (current !== undefined) return Effect.die(new Error("The status hub is running already: call run only once."))
       const running = { isStopping: false, ended: Deferred.makeUnsafe<void>() }
@@ -406,9 +421,9 @@ export const layer = (
   Layer.effect(
     HubProgress,
     Effect.gen(function* () {
-      const { caughtUp, run, started } = yield* make(options)
+      const { caughtUp, lagMs, run, started } = yield* make(options)
       yield* Effect.forkScoped(run)
-      return { caughtUp, started }
+      return { caughtUp, lagMs, started }
     })
   )
 

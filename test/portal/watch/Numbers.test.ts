@@ -6,6 +6,7 @@ import { ofAsked, ofKeys, ofLimits, sorted } from "../../../src/portal/pages/hom
 import { ofGuardrails } from "../../../src/portal/pages/home/attention/guardrailFindings.ts"
 import {
   ofHealth,
+  ofHub,
   ofLetters,
   ofQueues,
   ofSystem,
@@ -286,7 +287,7 @@ describe("a running task", () => {
 })
 
 describe("the alarms of the board", () => {
-  const seen = { broker: undefined, queues: [], letters: [], workers: [], now: day }
+  const seen = { broker: undefined, hub: undefined, queues: [], letters: [], workers: [], now: day }
 
   it("say so where they cannot be known, whatever the reason", () => {
     const failed = (status: number) => new ApiError(status, "some_code", "Something broke.")
@@ -302,6 +303,21 @@ describe("the alarms of the board", () => {
       ["The dead letters cannot be read, so an alarm may be missing here: Something broke."]
     )
     assert.deepStrictEqual(alarmsOf({ ...seen, errors: { queues: null } }), [])
+  })
+
+  it("tell that statuses are stored a minute late, or not at all, as the home page does", () => {
+    const sentences = ([null, 0, 59_999, 240_000] as const).map((lag_ms) => {
+      const [alarm] = alarmsOf({ ...seen, hub: { lag_ms }, errors: {} })
+      const [finding] = ofHub({ lag_ms })
+      assert.strictEqual(alarm?.sentence, finding?.sentence)
+      return alarm?.sentence
+    })
+    assert.deepStrictEqual(sentences, [
+      "The hub has not started, so no status of a task is stored yet",
+      undefined,
+      undefined,
+      "Statuses are stored 4 min late: histories, lists and graphs of tasks are behind by so much"
+    ])
   })
 })
 

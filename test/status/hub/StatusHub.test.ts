@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert, describe, layer as describeWith, it } from "@effect/vitest"
-import { Context, Effect, Layer, Logger, Metric, References, Schedule } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Logger, Metric, References, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
@@ -274,6 +274,26 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
           yield* say("u", ["e1"])
           yield* second.caughtUp
           assert.deepStrictEqual(yield* ids("u"), ["e1"])
+        }).pipe(Effect.scoped)
+      )
+
+      it.effect(`${plane}: tells how old the oldest event is that it has not stored`, () =>
+        Effect.gen(function* () {
+          const { drop, progress, say, store } = yield* desk(streams)
+          const mayStore = Deferred.makeUnsafe<void>()
+          const late = (status: PublishedStatus) => Effect.andThen(Deferred.await(mayStore), store.store(status))
+          const { caughtUp, lagMs, started } = yield* progress({ ...store, store: late })
+          assert.isUndefined(yield* lagMs)
+          yield* started
+          assert.strictEqual(yield* lagMs, 0)
+          const published = new Date(Date.now() - 240_000).toISOString()
+          yield* drop(JSON.stringify({ task_id: "t", status: "read", timestamp: published }))
+          yield* say("u", numbered(3))
+          const lag = yield* eventually(lagMs, (lag = 0) => lag > 0)
+          assert.isAtLeast(lag ?? 0, 240_000)
+          Deferred.doneUnsafe(mayStore, Exit.void)
+          yield* caughtUp
+          assert.strictEqual(yield* lagMs, 0)
         }).pipe(Effect.scoped)
       )
 

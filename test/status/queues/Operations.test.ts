@@ -119,6 +119,13 @@ for (const { doors, name, skip } of variants) {
   ) => it.live(title, () => test().pipe(Effect.scoped, Effect.provide(doors())), 60_000)
 
   describe.skipIf(skip)(`operators of tasks, ${name}`, { concurrent: true }, () => {
+    live("see how late the hub stores statuses", () =>
+      Effect.gen(function* () {
+        const { get } = yield* world
+        yield* eventually(get("/queues"), ({ body }) => body.hub.lag_ms === 0)
+      })
+    )
+
     live("see the workers with their host, version and running tasks, and how long tasks of a type usually take", () =>
       Effect.gen(function* () {
         const { cancel, get, names, publish, startWorker } = yield* world

@@ -24,6 +24,7 @@ export const Alarms = ({ letters, queues, workers }: Props) => {
   const isKnown = queues.data !== undefined && (letters.data !== undefined || letters.failureCount > 0)
   const alarms = alarmsOf({
     broker: queues.data?.broker,
+    hub: queues.data?.hub,
     errors: { queues: queues.error, "dead letters": letters.error },
     // all alarms come at once, as each of them moves what is below
     queues: isKnown ? (queues.data?.queues ?? []) : [],

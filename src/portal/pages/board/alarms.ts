@@ -1,5 +1,6 @@
 import type { ApiError } from "../../api/ApiError.ts"
-import type { BrokerState, DeadLetterQueue, QueueView, WorkerReport } from "../../api/TaskTypes.ts"
+import type { BrokerState, DeadLetterQueue, HubState, QueueView, WorkerReport } from "../../api/TaskTypes.ts"
+import { sentenceOfLateHub } from "../../shared/tasks/lateHub.ts"
 import { countedText, durationText } from "../../shared/words/format.ts"
 import type { Meaning } from "../../shared/words/StatusWord.tsx"
 
@@ -16,6 +17,7 @@ export interface Alarm {
 
 interface Evidence {
   readonly broker: BrokerState | undefined
+  readonly hub: HubState | undefined
   readonly queues: ReadonlyArray<QueueView>
   /** The index of dead letters. `undefined`: it is not known. */
   readonly letters: ReadonlyArray<DeadLetterQueue> | undefined
@@ -29,9 +31,10 @@ interface Evidence {
 const silentMs = 5_000
 
 /** What needs somebody now, the worst first. */
-export const alarmsOf = ({ broker, errors, letters, now, queues, workers }: Evidence): ReadonlyArray<Alarm> => [
+export const alarmsOf = ({ broker, errors, hub, letters, now, queues, workers }: Evidence): ReadonlyArray<Alarm> => [
   ...storeAlarms(errors),
   ...brokerAlarms(broker),
+  ...hubAlarms(hub),
   ...queues.flatMap(queueAlarm).sort((one, other) => rank(one) - rank(other)),
   ...queues.flatMap((queue) => deadAlarms(queue, letters)),
   ...workers.flatMap((worker) => workerAlarm(worker, now))
@@ -57,6 +60,11 @@ const brokerAlarms = (broker: BrokerState | undefined): ReadonlyArray<Alarm> =>
   broker === undefined || broker.state === "connected"
     ? []
     : [{ id: "broker", meaning: "bad", word: `broker ${broker.state}`, sentence: broker.detail }]
+
+const hubAlarms = (hub: HubState | undefined): ReadonlyArray<Alarm> => {
+  const sentence = hub && sentenceOfLateHub(hub)
+  return sentence === undefined ? [] : [{ id: "hub", meaning: "warning", word: "statuses are late", sentence }]
+}
 
 const queueAlarm = (view: QueueView): ReadonlyArray<Alarm> => {
   const { consumers, oldest_age, paused, queue, ready, reporting_consumers, state } = view

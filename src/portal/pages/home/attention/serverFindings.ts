@@ -1,3 +1,5 @@
+import type { HubState } from "../../../api/TaskTypes.ts"
+import { sentenceOfLateHub } from "../../../shared/tasks/lateHub.ts"
 import { countedText } from "../../../shared/words/format.ts"
 import type { Finding } from "./findings.ts"
 
@@ -111,6 +113,11 @@ const ofAlarm = (queues: number): ReadonlyArray<Finding> =>
           path: "/tasks/board"
         }
       ]
+
+export const ofHub = (hub: HubState): ReadonlyArray<Finding> => {
+  const sentence = sentenceOfLateHub(hub)
+  return sentence === undefined ? [] : [{ id: "hub", weight: 2, sentence, path: "/tasks/board" }]
+}
 
 /** Letters that wait for somebody. A queue keeps the messages of those that were replayed, too. */
 export const ofLetters = (

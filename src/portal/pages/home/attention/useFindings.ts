@@ -2,11 +2,11 @@ import { useShownNow } from "../../../address/shownTime.ts"
 import type { ApiError } from "../../../api/ApiError.ts"
 import { useApi, useTasksApi } from "../../../api/queries.ts"
 import { useAllowed, useSeesTasks } from "../../../api/session.ts"
-import type { DeadLetterQueues } from "../../../api/TaskTypes.ts"
+import type { DeadLetterQueues, Queues } from "../../../api/TaskTypes.ts"
 import { countedText, relativeText } from "../../../shared/words/format.ts"
 import { type Finding, ofAsked, ofKeys, ofLimits, sorted } from "./findings.ts"
 import { ofGuardrails } from "./guardrailFindings.ts"
-import { ofHealth, ofLetters, ofQueues, ofSystem, ofTraffic } from "./serverFindings.ts"
+import { ofHealth, ofHub, ofLetters, ofQueues, ofSystem, ofTraffic } from "./serverFindings.ts"
 import { useAuditFault } from "./useAuditFault.ts"
 
 const minuteMs = 60_000
@@ -25,10 +25,6 @@ interface Source {
 
 interface Counts {
   readonly index: { readonly caught_up: boolean; readonly failure: string | null }
-}
-
-interface Queues {
-  readonly queues: ReadonlyArray<{ readonly queue: string; readonly state: string }>
 }
 
 /** Looks for what needs a person: each kind with one call, and what cannot be looked at is named. */
@@ -95,6 +91,7 @@ export const useFindings = () => {
     ...ofTraffic(traffic.data ?? []),
     ...ofHealth(health.data ?? [], at),
     ...ofQueues(queues.data?.queues ?? []),
+    ...(queues.data === undefined ? [] : ofHub(queues.data.hub)),
     ...ofLetters(letters.data?.queues ?? []),
     ...(index !== undefined && (!index.caught_up || index.failure !== null)
       ? [
