@@ -66,6 +66,11 @@ const make = Effect.gen(function* () {
      endpoint_template, task_id, run_id, trace_id, fallback_count, upstream_ms, first_byte_ms, gateway_ms, subject, end_user,
      session_id, client, denial->>'check' AS denied_by, denial->>'layer' AS denied_in_layer,
      coalesce(guardrail_action_count, 0) AS guardrail_action_count,
+     CASE WHEN guardrail_action_count > 0 THEN (
+       SELECT coalesce(sum(ran.latency_ms), 0)::bigint FROM guardrail_execution_events AS ran
+       WHERE ran.created_at > usage_events.created_at AND ran.created_at < usage_events.created_at + interval '1 millisecond'
+         AND ran.request_id = usage_events.request_id AND ran.mode = 'pre_call'
+     ) ELSE 0 END AS pre_call_ms,
      (SELECT name FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_name,
      (SELECT key_prefix FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_prefix,
      (SELECT name FROM projects WHERE projects.id = usage_events.project_id) AS project_name`
@@ -190,7 +195,8 @@ const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd", "cached
     cached_input_tokens: Tokens,
     cache_write_tokens: Tokens,
     reasoning_tokens: Tokens,
-    cost_nanos: Tokens
+    cost_nanos: Tokens,
+    pre_call_ms: Count
   })
 )
 

@@ -43,7 +43,8 @@ const columns = [
   "client",
   "cached_share",
   "denied_by",
-  "denied_in_layer"
+  "denied_in_layer",
+  "pre_call_ms"
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
 /** Spreadsheets run such text as a formula, even with full-width characters or after whitespace. */

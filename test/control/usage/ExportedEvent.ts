@@ -53,5 +53,6 @@ const event: UsageEvent = {
   session_id: null,
   client: null,
   fallback_count: 0,
-  guardrail_action_count: 0
+  guardrail_action_count: 0,
+  pre_call_ms: 0
 }

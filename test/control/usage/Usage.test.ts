@@ -79,6 +79,19 @@ suite("Usage", (it) => {
         session_id: "s-1",
         client: "codex"
       })
+      const { sql } = yield* Database
+      for (const [place, [request_id, mode, ms]] of (
+        [
+          ["r", "pre_call", 1],
+          ["r", "pre_call", 2],
+          ["r", "post_call", 4],
+          ["another", "pre_call", 8]
+        ] as const
+      ).entries())
+        yield* sql`INSERT INTO guardrail_execution_events (id, created_at, request_id, key_id, route, provider,
+            guardrail_name, mode, action, failure_policy, latency_ms)
+          VALUES (gen_random_uuid(), ${`${noon}.1234${57 + place}Z`}::timestamptz, ${request_id}, ${key_id}, '/v1/responses',
+            'upstream', 'pii-redact', ${mode}, 'allow', 'fail_open', ${ms})`
       const page = yield* ok("GET", `${events}?key_id=${key_id}`)
       assert.deepStrictEqual(at(page, "rows", 0), {
         id,
@@ -127,7 +140,8 @@ suite("Usage", (it) => {
         session_id: "s-1",
         client: "codex",
         fallback_count: 0,
-        guardrail_action_count: 2
+        guardrail_action_count: 2,
+        pre_call_ms: 3
       })
     })
   )
@@ -554,10 +568,10 @@ suite("Usage", (it) => {
         "request_id,key_id,project_id,route,model,provider,status,status_code,latency_ms,input_tokens,output_tokens," +
           "total_tokens,estimated_cost_usd,service_name,task_id,run_id,trace_id,fallback_count,guardrail_action_count," +
           "created_at,cost_source,cost_mode,pricing_rule_name,http_method,endpoint_path,endpoint_template,key_name,key_prefix,project_name,team_id," +
-          "upstream_ms,first_byte_ms,gateway_ms,subject,end_user,session_id,client,cached_share,denied_by,denied_in_layer",
-        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,,,,,,,,,,,,,,,`,
+          "upstream_ms,first_byte_ms,gateway_ms,subject,end_user,session_id,client,cached_share,denied_by,denied_in_layer,pre_call_ms",
+        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,,,,,,,,,,,,,,,,0`,
         `r,${key_id},,/v1/responses,'=cmd(),upstream,success,200,7,0,0,7,1.500000001,,"a,b",,,0,0,` +
-          "2026-05-05T12:00:00.200Z,none,,,,/x,,,,,,,,,,,,,,,",
+          "2026-05-05T12:00:00.200Z,none,,,,/x,,,,,,,,,,,,,,,,0",
         ""
       ])
       const json = yield* call("GET", `${usage}/export.json?key_id=${key_id}&limit=1&offset=1`)

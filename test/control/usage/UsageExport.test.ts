@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import type { UsageEvent } from "../../../src/control/api/usage/UsageApi.ts"
 import { exportedCsv } from "./ExportedEvent.ts"
 
-const columns = 40
+const columns = 41
 const teamColumn = 29
 const costColumn = 12
 
@@ -38,7 +38,7 @@ describe("A cell of CSV", () => {
   ])("%j is written as %j", ([text, written]) =>
     Effect.gen(function* () {
       const line = yield* lineOf({ team_id: text })
-      assert.isTrue(line.endsWith(`,,,${written}${",".repeat(columns - 1 - teamColumn)}\r\n`), line)
+      assert.isTrue(line.endsWith(`,,,${written}${",".repeat(columns - 1 - teamColumn)}0\r\n`), line)
     })
   )
 

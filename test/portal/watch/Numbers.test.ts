@@ -18,6 +18,7 @@ import { heatRows, levelOf } from "../../../src/portal/pages/limits/heat.ts"
 import { burnDown, windowOf } from "../../../src/portal/pages/limits/key/burnDownPoints.ts"
 import { raiseProblems } from "../../../src/portal/pages/limits/raise/raiseProblems.ts"
 import { type ModelPrice, orderOfPrices, sortedPrices } from "../../../src/portal/pages/models/prices.ts"
+import { partsOf as timeOf } from "../../../src/portal/pages/requests/list/parts.ts"
 import { barsOf } from "../../../src/portal/pages/system/histogram.ts"
 import { filtersOf, groupOf } from "../../../src/portal/pages/usage/breakdown/groups.ts"
 import { combined, measureOf } from "../../../src/portal/pages/usage/breakdown/measures.ts"
@@ -357,6 +358,39 @@ describe("a group of usage", () => {
     }
     assert.deepStrictEqual(labels("team"), ["keys without a team", "blue"])
     assert.deepStrictEqual(labels("model"), ["none", "blue"])
+  })
+})
+
+describe("the time of a request", () => {
+  const measured = {
+    status: "success" as const,
+    latency_ms: 100,
+    upstream_ms: 70,
+    first_byte_ms: 60,
+    gateway_ms: 30,
+    pre_call_ms: 20
+  }
+  const of = (row: Partial<typeof measured> | { readonly upstream_ms: null; readonly status: "failure" }) =>
+    timeOf({ ...measured, ...row }).map(({ from, kind, ms }) => [kind, from, ms])
+
+  it("is that of the gateway, its guardrails, the upstream until its first byte, and the rest", () => {
+    assert.deepStrictEqual(of({}), [
+      ["gateway", 0, 10],
+      ["guardrail", 10, 20],
+      ["wait", 30, 30],
+      ["rest", 60, 40]
+    ])
+  })
+
+  it("has no guardrails where none ran", () => {
+    assert.deepStrictEqual(of({ pre_call_ms: 0 })[1], ["wait", 30, 30])
+  })
+
+  it("ends with the guardrails where one refused it", () => {
+    assert.deepStrictEqual(of({ upstream_ms: null, status: "failure" }), [
+      ["refused", 0, 80],
+      ["guardrail", 80, 20]
+    ])
   })
 })
 

@@ -65,7 +65,9 @@ export const UsageEvent = Schema.Struct({
   session_id: OrNull,
   client: OrNull,
   fallback_count: Schema.Int,
-  guardrail_action_count: Schema.Int
+  guardrail_action_count: Schema.Int,
+  /** The time that guardrails took before the request was sent. Part of `gateway_ms`. */
+  pre_call_ms: Schema.Int
 }).annotate({ identifier: "UsageEvent" })
 export type UsageEvent = typeof UsageEvent.Type
 

@@ -2,7 +2,7 @@ import { Fragment } from "react"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { durationText, percentText } from "../../../shared/words/format.ts"
-import { partsOf } from "../list/parts.ts"
+import { type Part, partsOf } from "../list/parts.ts"
 import styles from "./Timing.module.css"
 import type { Bundle } from "./useRequest.ts"
 
@@ -19,36 +19,39 @@ interface Bar {
   readonly ms: number
 }
 
+const barOf = (key: string, label: string, from: number, ms: number): Bar => ({
+  key,
+  kind: "guardrail",
+  label,
+  from,
+  ms
+})
+
+/** They run one after the other. Together they are one bar until it is known which ran. */
+const barsBefore = ({ from, label, ms }: Part, guardrails: Props["guardrails"]): ReadonlyArray<Bar> => {
+  const ran = guardrails.filter(({ mode }) => mode === "pre_call")
+  if (ran.length === 0) return [barOf("before", label, from, ms)]
+  let at = from
+  return ran.map(({ latency_ms, name }) => {
+    const bar = barOf(`before ${name}`, name, at, latency_ms)
+    at += latency_ms
+    return bar
+  })
+}
+
 /** Where the time went: one bar below the other, each where it began. */
 export const Timing = ({ guardrails, row }: Props) => {
-  const parts = partsOf(row)
   const whole = Math.max(1, row.latency_ms)
-  const bars: ReadonlyArray<Bar> = [
-    ...parts.slice(0, 1).map((part) => ({ ...part, key: part.kind })),
-    ...guardrails
-      .filter(({ mode }) => mode === "pre_call")
-      .map(({ latency_ms, name }) => ({
-        key: `before ${name}`,
-        kind: "guardrail",
-        label: name,
-        from: 0,
-        ms: latency_ms
-      })),
-    ...parts.slice(1).map((part) => ({ ...part, key: part.kind })),
-    ...guardrails
-      .filter(({ mode }) => mode !== "pre_call")
-      .map(({ latency_ms, name }) => ({
-        key: `after ${name}`,
-        kind: "guardrail",
-        label: name,
-        from: Math.max(0, whole - latency_ms),
-        ms: latency_ms
-      }))
-  ]
+  const bars = partsOf(row).flatMap((part) =>
+    part.kind === "guardrail" ? barsBefore(part, guardrails) : [{ ...part, key: part.kind }]
+  )
+  const after = guardrails
+    .filter(({ mode }) => mode !== "pre_call")
+    .map(({ latency_ms, name }) => barOf(`after ${name}`, name, Math.max(0, whole - latency_ms), latency_ms))
   return (
     <>
       <dl className={styles.rows}>
-        {bars.map(({ from, key, kind, label, ms }) => (
+        {[...bars, ...after].map(({ from, key, kind, label, ms }) => (
           <Fragment key={key}>
             <dt>
               <ForeignText>{label}</ForeignText>

@@ -34,7 +34,8 @@ const unknownYet = {
   session_id: null,
   client: null,
   fallback_count: 0,
-  guardrail_action_count: 0
+  guardrail_action_count: 0,
+  pre_call_ms: 0
 } as const
 
 const livePrefix = "live:"
