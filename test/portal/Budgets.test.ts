@@ -27,6 +27,28 @@ const kB = 1_000
 const fetched =
   /(?:url\(|@import\s*|\bimport\(|\bfetch\(|new (?:EventSource|WebSocket|Worker|URL)\(|\bsrc=|\bhref=)\s*["'`]?(?:https?:)?\/\/[^"'`)\s]+/g
 
+/** The names of the components' styles, which are the same in scripts and style sheets. */
+const stylesIn = (text: string): ReadonlySet<string> => new Set(text.match(/\bm_[0-9a-f]{6,}\b/g))
+
+const contentOf = (end: string): string =>
+  readdirSync(assets)
+    .filter((name) => name.endsWith(end))
+    .map((name) => readFileSync(assets + name, "utf8"))
+    .join("\n")
+
+it("The portal has the styles of each component that it uses, and of no other", () => {
+  const all = stylesIn(readFileSync(fileURLToPath(import.meta.resolve("@mantine/core/styles.layer.css")), "utf8"))
+  const [used, had] = [stylesIn(contentOf(".js")), stylesIn(contentOf(".css"))]
+  assert.deepStrictEqual(
+    [...all.intersection(used)].filter((name) => !had.has(name)),
+    []
+  )
+  assert.deepStrictEqual(
+    [...all.intersection(had)].filter((name) => !used.has(name)),
+    []
+  )
+})
+
 describePortal("What the portal loads", (portal) => {
   it("is at most 90 kB before the sign-in", async () => {
     const { page } = await portal.open("/", { token: null })
