@@ -73,6 +73,13 @@ export const labels = {
 } as const
 export type Dimension = keyof typeof labels
 
+/**
+ * SQL: the type of the task of a row that is joined with `task_index`. The index does not have the types of all tasks,
+ * and requests have the ids alone.
+ */
+export const taskTypeOf = (taskId: string): string =>
+  `CASE WHEN coalesce(${taskId}, 'none') = 'none' THEN 'none' ELSE coalesce(task_type, 'unknown') END`
+
 /** The dimensions that are also summed by the minute, and the labels of events in them. */
 export const minuteLabels = {
   all: "''",

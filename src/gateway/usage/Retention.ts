@@ -12,7 +12,7 @@ interface RetainedTable {
   readonly expired: (sql: SqlClient, before: Date) => Fragment
 }
 
-const dimensions = ["all", ...Struct.keys(labels)]
+const dimensions = ["all", ...Struct.keys(labels), "task_type"]
 
 const tables = {
   /** Usage events are kept until `usage_rollups` includes them. */

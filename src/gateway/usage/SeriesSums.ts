@@ -3,10 +3,8 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import { Database } from "../../services/Database.ts"
 import * as Quantiles from "../../state/Quantiles.ts"
 import { labels, minuteLabels, summands } from "../../state/UsageSums.ts"
-
-type Grain = "hour" | "day"
-
-const stepMs: Readonly<Record<Grain, number>> = { hour: 3_600_000, day: 86_400_000 }
+import { floorTo, type Grain, hoursOf, inSnapshot, type Span, stepMs, within } from "./SummedBuckets.ts"
+import { sumTaskTypes } from "./TaskTypeSums.ts"
 
 /**
  * Sums the hours and days that are over by one dimension at a time. It compares the numbers of requests with those of
@@ -24,6 +22,7 @@ export const sumFinishedBuckets = Effect.gen(function* () {
     yield* sumHours(hoursOf(day))
     yield* inSnapshot(sumDay(day))
   }
+  yield* sumTaskTypes(mark.until.getTime())
 }).pipe(Effect.withSpan("SeriesSums.sumFinishedBuckets"))
 
 const sumHours = Effect.fnUntraced(function* (span: Span) {
@@ -40,27 +39,17 @@ const sumDay = Effect.fnUntraced(function* (day: number) {
   yield* markOtherDays(sql, new Date(day))
 })
 
-interface Span {
-  readonly start: number
-  readonly end: number
-}
-
-const hoursOf = (day: number): Span => ({ start: day, end: day + stepMs.day })
-
 /** Newest first, because people mostly ask about the last days. */
-const outdated = Effect.fnUntraced(function* (grain: Grain, { end, start }: Span) {
+const outdated = Effect.fnUntraced(function* (grain: Grain, span: Span) {
   const { sql } = yield* Database
-  const within = sql.and([
-    sql`bucket < ${new Date(end)}`,
-    ...(Number.isFinite(start) ? [sql`bucket >= ${new Date(start)}`] : [])
-  ])
+  const spanned = within(sql, span)
   const rows = yield* sql<{ bucket: Date }>`
     SELECT bucket FROM (
       SELECT bucket, sum(request_count) AS requests FROM usage_rollups
-      WHERE grain = ${grain} AND part = 'overview' AND ${within} GROUP BY bucket
+      WHERE grain = ${grain} AND part = 'overview' AND ${spanned} GROUP BY bucket
     ) AS whole LEFT JOIN (
       SELECT bucket, sum(request_count) AS requests FROM usage_series
-      WHERE grain = ${grain} AND dimension = 'all' AND ${within} GROUP BY bucket
+      WHERE grain = ${grain} AND dimension = 'all' AND ${spanned} GROUP BY bucket
     ) AS summed USING (bucket)
     WHERE whole.requests IS DISTINCT FROM summed.requests ORDER BY bucket DESC`
   return rows.map(({ bucket }) => bucket.getTime())
@@ -73,24 +62,6 @@ const unmarked = Effect.gen(function* () {
     SELECT DISTINCT bucket FROM usage_series
     WHERE grain = 'day' AND dimension = 'task' AND only_row IS NULL ORDER BY bucket DESC`
   return rows.map(({ bucket }) => bucket.getTime())
-})
-
-/** A PostgreSQL advisory lock. Two processes could otherwise mix the sums of two snapshots in one bucket. */
-const summingLock = 7_238_413
-
-/** The pause leaves the database time for requests and for the usage writer. */
-const pause = "20 millis"
-
-const inSnapshot = Effect.fnUntraced(function* <E>(sum: Effect.Effect<void, E, Database>) {
-  const { sql, transaction } = yield* Database
-  yield* transaction(
-    Effect.gen(function* () {
-      yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`
-      const [lock] = yield* sql<{ mine: boolean }>`SELECT pg_try_advisory_xact_lock(${summingLock}) AS mine`
-      if (lock?.mine === true) yield* sum
-    })
-  )
-  yield* Effect.sleep(pause)
 })
 
 const sumBucket = (grain: Grain, bucket: number) =>
@@ -182,5 +153,3 @@ const replaced = [
   ...histograms.map((name) => `${name} = coalesce(excluded.${name}, usage_series.${name})`),
   "only_row = excluded.only_row"
 ].join(", ")
-
-const floorTo = (at: number, step: number): number => Math.floor(at / step) * step

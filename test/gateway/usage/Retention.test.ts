@@ -3,6 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, type Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { sweep } from "../../../src/gateway/usage/Retention.ts"
+import { sumFinishedBuckets } from "../../../src/gateway/usage/SeriesSums.ts"
 import { advanceMark } from "../../../src/gateway/usage/UsageRollup.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
@@ -23,6 +24,7 @@ const emptied = Effect.gen(function* () {
   const { sql } = yield* Database
   yield* sql`DELETE FROM usage_events`
   yield* sql`DELETE FROM usage_rollups`
+  yield* sql`DELETE FROM usage_series`
   yield* sql`UPDATE usage_rolled SET until = 'epoch'`
   yield* TestClock.setTime(noon)
 })
@@ -64,11 +66,15 @@ const suites = <E>(name: string, database: Layer.Layer<Database, E>) =>
         yield* emptied
         yield* Effect.forEach([400, 100], event)
         yield* advanceMark(noon)
+        yield* TestClock.withLive(sumFinishedBuckets)
         const { usage_rollups } = yield* sweep({ usageSums: 365 })
         // of one event: two grains of two parts
         assert.strictEqual(usage_rollups, 4)
         const { sql } = yield* Database
         assert.lengthOf(yield* sql`SELECT 1 FROM usage_rollups`, 4)
+        const kept = yield* sql`SELECT dimension FROM usage_series WHERE bucket < ${daysAgo(365)}`
+        assert.deepStrictEqual(kept, [])
+        assert.lengthOf(yield* sql`SELECT 1 FROM usage_series WHERE dimension = 'task_type'`, 2)
       })
     )
 
