@@ -143,7 +143,9 @@ const make = Effect.gen(function* () {
 
     breakdownByTaskType: Effect.fn("Usage.breakdownByTaskType")((query: BreakdownQuery) =>
       analyze(query, (watermark) =>
-        Effect.flatMap(groups.divide(query, watermark, "day"), (range) => breakdowns.readByTaskType(query, range))
+        Effect.flatMap(groups.divide(query, watermark, "day", "task_type"), (range) =>
+          breakdowns.readByTaskType(query, range)
+        )
       )
     ),
 

@@ -58,15 +58,14 @@ export const make = (sql: SqlClient) => {
       const others = groups.rest(query, range, rollupDetails[by])
       return readPages(groups.groupedBy([dimension], query, range, others), query)
     },
-    /** The index of tasks knows the types. Requests have the ids of their tasks alone. */
+    /** `range` is divided by the sums by type. */
     readByTaskType: (query: BreakdownQuery, range: UsageGroups.SummedRange) => {
-      const ofTasks = groups.groupedBy(["task"], query, range, groups.rest(query, range, rollupDetails.tasks))
-      const typed = sql`
-        SELECT 'task_type' AS dimension,
-          CASE WHEN matching.name = 'none' THEN 'none' ELSE coalesce(task_index.task_type, 'unknown') END AS name,
-          status_code, ${sql.literal(summands.join(", "))}
-        FROM (${ofTasks}) AS matching LEFT JOIN task_index ON task_index.task_id = matching.name`
-      return readPages(typed, query)
+      const typed = groups.rows(query, range, "task_type", rollupDetails.tasks)
+      return readPages(
+        sql`SELECT 'task_type' AS dimension, name, status_code, ${sql.literal(summands.join(", "))}
+          FROM (${typed}) AS typed`,
+        query
+      )
     },
     /**
      * The newest requests that a policy check refused, by their models. The names come from clients and may not exist

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
-import { type Dimension, labels, summands } from "../../state/UsageSums.ts"
+import { type Dimension, labels, summands, taskTypeOf } from "../../state/UsageSums.ts"
 import type { UsageFilter } from "../api/usage/UsageApi.ts"
 import { computedRows } from "../store/Rows.ts"
 import * as UsageSql from "./UsageSql.ts"
@@ -31,8 +31,11 @@ export interface ByDays {
   readonly others: Fragment
 }
 
-/** The label of all requests together, beside those of the dimensions. */
-export type Grouping = Dimension | "all"
+/** The labels of all requests together, and of the types of their tasks, beside those of the dimensions. */
+export type Grouping = Dimension | "all" | "task_type"
+
+/** Sums by the type of the task are made after those by all other dimensions. */
+const summedLast = (dimension: Grouping): "all" | "task_type" => (dimension === "task_type" ? dimension : "all")
 
 /**
  * Sums in groups. Sums by one dimension have few rows, so that most queries for breakdowns and series read them. They
@@ -43,7 +46,12 @@ export const make = (sql: SqlClient) => {
   const union = sql.join(" UNION ALL ", false)
   const spanned = (span: TimeRange) => sql.and(usageSql.timeConditions(sql.literal("bucket"), span))
 
-  const divide = Effect.fnUntraced(function* (filter: UsageFilter, watermark: number, widest: RollupGrain) {
+  const divide = Effect.fnUntraced(function* (
+    filter: UsageFilter,
+    watermark: number,
+    widest: RollupGrain,
+    dimension: Grouping = "all"
+  ) {
     const { days, events, hours } = splitRange(
       UsageSql.rangeOf(filter),
       watermark,
@@ -52,7 +60,7 @@ export const make = (sql: SqlClient) => {
     const spans = isNarrowFilter(filter) ? withoutToday({ days, hours }, watermark) : { days, hours }
     const whole = [...spansOf("day", spans.days), ...spansOf("hour", spans.hours)]
     const range: SummedRange = isNarrowFilter(filter)
-      ? { ...withoutOutdated(whole, yield* readOutdated(spans, watermark)), events }
+      ? { ...withoutOutdated(whole, yield* readOutdated(spans, watermark, summedLast(dimension))), events }
       : { narrow: [], full: whole, events }
     return range
   })
@@ -74,13 +82,14 @@ export const make = (sql: SqlClient) => {
   /** The buckets whose sums by one dimension are missing, or lack a late event. */
   const readOutdated = Effect.fnUntraced(function* (
     { days, hours }: { readonly days: ReadonlyArray<TimeRange>; readonly hours: ReadonlyArray<TimeRange> },
-    watermark: number
+    watermark: number,
+    dimension: Grouping
   ) {
     const byDay = hours.map((span) => wholeDays(span, startOfDay(watermark)))
     const compared = [
-      ...days.map((span) => differences("day", "day", span)),
-      ...byDay.flatMap(({ whole }) => whole).map((span) => differences("hour", "day", span)),
-      ...byDay.flatMap(({ rest }) => rest).map((span) => differences("hour", "hour", span))
+      ...days.map((span) => differences(dimension, "day", "day", span)),
+      ...byDay.flatMap(({ whole }) => whole).map((span) => differences(dimension, "hour", "day", span)),
+      ...byDay.flatMap(({ rest }) => rest).map((span) => differences(dimension, "hour", "hour", span))
     ]
     const rows = compared.length === 0 ? [] : yield* differenceRows.all(sql`${union(compared)}`.unprepared)
     const of = (grain: Grain) => rows.filter((row) => row.grain === grain).map(({ bucket }) => bucket)
@@ -92,12 +101,12 @@ export const make = (sql: SqlClient) => {
    * requests, so if those of a day's hours add up to the day, each of them is complete. The sums of days by all
    * dimensions have a fraction of the rows that those of hours have.
    */
-  const differences = (grain: Grain, step: Grain, span: TimeRange) => sql`
+  const differences = (dimension: Grouping, grain: Grain, step: Grain, span: TimeRange) => sql`
     SELECT ${grain} AS grain, hour AS bucket
     FROM (SELECT bucket, sum(request_count) AS requests FROM usage_rollups
       WHERE grain = ${step} AND part = 'overview' AND ${spanned(span)} GROUP BY bucket) AS whole
     FULL JOIN (SELECT date_trunc(${step}, bucket, 'UTC') AS bucket, sum(request_count) AS requests FROM usage_series
-      WHERE grain = ${grain} AND dimension = 'all' AND ${spanned(span)} GROUP BY 1) AS narrow USING (bucket)
+      WHERE grain = ${grain} AND dimension = ${dimension} AND ${spanned(span)} GROUP BY 1) AS narrow USING (bucket)
     CROSS JOIN LATERAL generate_series(bucket, bucket + ${lastOf(grain, step)}::interval, '1 hour') AS hours (hour)
     WHERE whole.requests IS DISTINCT FROM narrow.requests`
 
@@ -116,7 +125,11 @@ export const make = (sql: SqlClient) => {
   /** Adds the label of each row as the column `name`. */
   const labelled = (rows: Fragment, dimension: Grouping): Fragment => sql`
     SELECT at, ${sql.literal(labelOf(dimension))} AS name, status_code, ${summandColumns}
-    FROM (${rows}) AS matching`
+    FROM (${rows}) AS matching ${dimension === "task_type" ? taskTypes : sql``}`
+
+  /** As a subquery of its own for each row, so that a few tasks are not looked for by reading the whole index of tasks. */
+  const taskTypes = sql`
+    LEFT JOIN LATERAL (SELECT task_type FROM task_index WHERE task_index.task_id = matching.task_id OFFSET 0) AS types ON true`
 
   /** Returns rows with the columns at, name, status_code and the summands. `others` are the rows of `rest`. */
   const grouped = (filter: UsageFilter, { narrow }: SummedRange, dimension: Grouping, others: Fragment): Fragment =>
@@ -187,7 +200,10 @@ export const make = (sql: SqlClient) => {
   }
 }
 
-const labelOf = (dimension: Grouping): string => (dimension === "all" ? "''" : labels[dimension])
+const labelOf = (dimension: Grouping): string => {
+  if (dimension === "all") return "''"
+  return dimension === "task_type" ? taskTypeOf("task_id") : labels[dimension]
+}
 
 /** An outdated day stands for its hours where these are compared by the day. */
 const lastOf = (grain: Grain, step: Grain): string => (grain === "hour" && step === "day" ? "23 hours" : "0 hours")

@@ -2,14 +2,7 @@ import { Clock, Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../../services/Database.ts"
 import * as Quantiles from "../../state/Quantiles.ts"
-import {
-  type Dimension,
-  type MinuteDimension,
-  minuteLabels,
-  minuteSumsHours,
-  statusOfEvent,
-  summands
-} from "../../state/UsageSums.ts"
+import { type MinuteDimension, minuteLabels, minuteSumsHours, statusOfEvent, summands } from "../../state/UsageSums.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Operator } from "../api/schema/Security.ts"
 import type {
@@ -64,8 +57,8 @@ const make = Effect.gen(function* () {
     const { interval = "hour", split } = query
     const source = sourceOf(split)
     if (interval !== "minute") {
-      const range = yield* groups.divide(query, until, interval)
-      return groups.rows(query, range, source, inOverview.includes(source) ? "overview" : "keys")
+      const range = yield* groups.divide(query, until, interval, source)
+      return groups.rows(query, range, source, detailOf(source))
     }
     const minuteSums = minuteSumsFor(query, source)
     const range = UsageSql.rangeOf(query)
@@ -292,18 +285,21 @@ interface MinuteSums {
   readonly name: string | undefined
 }
 
-type Source = Dimension | "all"
-
-const sourceOf = (split: SeriesSplit | undefined): Source =>
+const sourceOf = (split: SeriesSplit | undefined): UsageGroups.Grouping =>
   split === undefined || split === "status" || split === "code" ? "all" : split
 
-const isMinuteSource = (source: Source): source is MinuteDimension => Object.hasOwn(minuteLabels, source)
+const isMinuteSource = (source: UsageGroups.Grouping): source is MinuteDimension => Object.hasOwn(minuteLabels, source)
 
 /** The sums that are not by key have these groups too, and fewer rows. */
-const inOverview: ReadonlyArray<Source> = ["all", "service", "provider"]
+const inOverview: ReadonlyArray<UsageGroups.Grouping> = ["all", "service", "provider"]
+
+const detailOf = (source: UsageGroups.Grouping): UsageSql.RollupDetail => {
+  if (source === "task_type") return "tasks"
+  return inOverview.includes(source) ? "overview" : "keys"
+}
 
 /** Sums by the minute have one dimension each. Returns `undefined` if the events must be read. */
-const minuteSumsFor = (query: TimeseriesQuery, source: Source): MinuteSums | undefined => {
+const minuteSumsFor = (query: TimeseriesQuery, source: UsageGroups.Grouping): MinuteSums | undefined => {
   if (!isMinuteSource(source)) return undefined
   if (otherFilters.some((name) => query[name] !== undefined)) return undefined
   const { key_id, model, project_id } = query
@@ -362,6 +358,7 @@ const splitNames: Readonly<Record<SeriesSplit, string>> = {
   provider: "name",
   client: "name",
   subject: "name",
+  task_type: "name",
   status: "CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END",
   code: "status_code::text"
 }

@@ -3,6 +3,7 @@ import { assert } from "@effect/vitest"
 import { Clock, Effect, Schema } from "effect"
 import { sumFinishedBuckets } from "../../../src/gateway/usage/SeriesSums.ts"
 import { advanceMark, advanceMinutes } from "../../../src/gateway/usage/UsageRollup.ts"
+import { Database } from "../../../src/services/Database.ts"
 import type { UsageRecord } from "../../../src/state/UsageRecord.ts"
 import { admin, at, call, ok, refusalOf, suite } from "../Listener.ts"
 import * as StoredUsage from "./StoredUsage.ts"
@@ -19,6 +20,7 @@ const Request = Schema.Struct({
   project: below(2),
   model: below(3),
   code: below(3),
+  task: below(4),
   latency: below(50_000),
   firstByte: Schema.NullOr(below(5_000)),
   tokens: below(9)
@@ -28,6 +30,17 @@ const Ago = below(4 * 60 * 3)
 
 const keys = [randomUUID(), randomUUID()]
 const projects = [randomUUID(), undefined]
+const tasks = ["scan-1", "scan-2", "forgotten", undefined]
+/** The index of tasks does not have all of them. */
+const taskTypes: Readonly<Record<string, string>> = { "scan-1": "scan", "scan-2": "scan" }
+
+const indexed = Effect.fnUntraced(function* (types: typeof taskTypes) {
+  const { sql } = yield* Database
+  yield* sql`DELETE FROM task_index`
+  for (const [task_id, task_type] of Object.entries(types))
+    yield* sql`INSERT INTO task_index (task_id, task_type, status, first_micros, last_micros, is_progress, is_terminal)
+      VALUES (${task_id}, ${task_type}, 'done', 1, 2, false, true)`
+})
 
 const recordOf = (request: Request, now: number): UsageRecord => ({
   id: randomUUID(),
@@ -47,6 +60,7 @@ const recordOf = (request: Request, now: number): UsageRecord => ({
   upstream_ms: request.firstByte === null ? null : request.latency - (request.latency % 7),
   usage_source: "reported",
   total_tokens: request.tokens,
+  task_id: tasks[request.task],
   cost_source: "none",
   streamed: false,
   fallback_count: 0
@@ -63,7 +77,8 @@ const splits: Readonly<Record<string, (record: UsageRecord) => string>> = {
 /** These have no quantiles, as the splits by team, service, endpoint and subject. */
 const plainSplits: typeof splits = {
   provider: ({ provider }) => provider,
-  client: ({ client }) => client ?? "unknown"
+  client: ({ client }) => client ?? "unknown",
+  task_type: ({ task_id }) => (task_id == null ? "none" : (taskTypes[task_id] ?? "unknown"))
 }
 
 /** A query parameter and what it leaves. */
@@ -96,6 +111,8 @@ const isOneDimension = (narrowing: string, split: string): boolean => {
   return dimension === undefined || !["key", "project", "model"].includes(split) || split === dimension
 }
 
+const request = { ago: 1, key: 0, project: 0, model: 0, code: 0, task: 3, latency: 1, firstByte: null, tokens: 1 }
+
 /** The smallest value that is not below the given share of them. */
 const quantile = (values: ReadonlyArray<number>, share: number): number =>
   values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? 0
@@ -116,6 +133,7 @@ suite("Usage by the minute", (it) => {
     ([early, late, mark, from, sumAgain, chosen]) =>
       Effect.gen(function* () {
         yield* StoredUsage.empty
+        yield* indexed(taskTypes)
         const now = yield* Clock.currentTimeMillis
         const first = early.map((request) => recordOf(request, now))
         const second = late.map((request) => recordOf(request, now))
@@ -208,7 +226,6 @@ suite("Usage by the minute", (it) => {
       yield* StoredUsage.empty
       const now = yield* Clock.currentTimeMillis
       const shortest = 12_104
-      const request = { ago: 1, key: 0, project: 0, model: 0, code: 0, firstByte: null, tokens: 1 }
       yield* StoredUsage.write([recordOf({ ...request, latency: shortest }, now)])
       yield* Effect.repeat(advanceMinutes(now, 7), { while: (more) => more })
       const bars = yield* ok(
@@ -223,7 +240,7 @@ suite("Usage by the minute", (it) => {
     Effect.gen(function* () {
       yield* StoredUsage.empty
       const now = yield* Clock.currentTimeMillis
-      const plain = { ago: 3 * 60 * 2, key: 0, project: 0, model: 0, code: 0, latency: 1, firstByte: null, tokens: 1 }
+      const plain = { ...request, ago: 3 * 60 * 2 }
       yield* StoredUsage.write(
         [plain, { ...plain, model: 1 }, { ...plain, model: 1 }, { ...plain, model: 2 }].map((request) =>
           recordOf(request, now)
@@ -244,6 +261,65 @@ suite("Usage by the minute", (it) => {
     })
   )
 
+  const typedPaths = ["timeseries?split=task_type", "timeseries?interval=day&split=task_type", "by-task-type"]
+  const countsOf = (path: string) =>
+    Effect.map(ok("GET", `${admin}/usage/${path}`), (found) =>
+      Object.fromEntries(
+        (Array.isArray(found) ? found : []).map((row) => [at(row, "name"), at(row, "summary", "request_count")])
+      )
+    )
+
+  /** Requests of yesterday, of these tasks. */
+  const writeTyped = Effect.fnUntraced(function* (places: ReadonlyArray<number>) {
+    const now = yield* Clock.currentTimeMillis
+    yield* StoredUsage.write(places.map((task) => recordOf({ ...request, ago: 3 * 60 * 24, task }, now)))
+    yield* Effect.repeat(advanceMark(now), { while: (more) => more })
+    yield* Effect.repeat(advanceMinutes(now), { while: (more) => more })
+  })
+
+  it.effect(
+    "types of tasks that the index learns a day later are counted, and stay when it has removed the tasks",
+    () =>
+      Effect.gen(function* () {
+        yield* StoredUsage.empty
+        yield* writeTyped([0, 0, 2, 3])
+        const steps: ReadonlyArray<readonly [types: typeof taskTypes, expected: Readonly<Record<string, number>>]> = [
+          [{}, { none: 1, unknown: 3 }],
+          [taskTypes, { none: 1, scan: 2, unknown: 1 }],
+          [{}, { none: 1, scan: 2, unknown: 1 }]
+        ]
+        for (const [types, expected] of steps) {
+          yield* indexed(types)
+          yield* sumFinishedBuckets
+          for (const path of typedPaths) assert.deepStrictEqual(yield* countsOf(path), expected, path)
+        }
+      })
+  )
+
+  it.effect("types of tasks are complete where a process of an older version has summed up", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* StoredUsage.empty
+      yield* indexed(taskTypes)
+      yield* writeTyped([0, 2, 3])
+      yield* sumFinishedBuckets
+      yield* sql`CREATE TABLE former_types AS SELECT * FROM usage_series WHERE dimension = 'task_type'`
+      yield* writeTyped([1])
+      yield* sumFinishedBuckets
+      const expected = { none: 1, scan: 2, unknown: 1 }
+      // it has no such sums, and adds a late request to all others
+      yield* sql`DELETE FROM usage_series WHERE dimension = 'task_type'`
+      for (const path of typedPaths) assert.deepStrictEqual(yield* countsOf(path), expected, path)
+      yield* sql`INSERT INTO usage_series SELECT * FROM former_types`
+      for (const path of typedPaths) assert.deepStrictEqual(yield* countsOf(path), expected, path)
+      yield* sumFinishedBuckets
+      // without the index, these are the sums alone
+      yield* indexed({})
+      for (const path of typedPaths) assert.deepStrictEqual(yield* countsOf(path), expected, path)
+      yield* sql`DROP TABLE former_types`
+    })
+  )
+
   it.effect("what sums by the minute cannot say is refused, with the way out", () =>
     Effect.gen(function* () {
       const refused = (query: string) => Effect.map(call("GET", `${series}?${query}`), refusalOf)
@@ -256,8 +332,10 @@ suite("Usage by the minute", (it) => {
       assert.deepStrictEqual(yield* refused(`interval=minute&from=${soon}&to=${soon}`), invalid)
       const unsplit = yield* refused("interval=day&quantiles=p50&provider=upstream")
       assert.deepStrictEqual(unsplit, { ...invalid, param: "quantiles" })
-      const plain = yield* refused("interval=minute&quantiles=p50&split=provider")
-      assert.deepStrictEqual(plain, { ...invalid, param: "quantiles" })
+      for (const split of ["provider", "task_type"]) {
+        const plain = yield* refused(`interval=minute&quantiles=p50&split=${split}`)
+        assert.deepStrictEqual(plain, { ...invalid, param: "quantiles" })
+      }
       assert.deepInclude(yield* refused("quantiles=p42"), { status: 422, param: "quantiles" })
       assert.deepInclude(yield* refused("split=colour"), { status: 422, param: "split" })
     })

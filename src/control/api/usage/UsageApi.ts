@@ -247,7 +247,7 @@ export type SeriesQuery = typeof SeriesQuery.Type
 
 export const SeriesSplit = Schema.Literals([
   ...["model", "key", "project", "status", "code"],
-  ...["team", "service", "endpoint", "provider", "client", "subject"]
+  ...["team", "service", "endpoint", "provider", "client", "subject", "task_type"]
 ] as const)
 export type SeriesSplit = typeof SeriesSplit.Type
 
@@ -377,7 +377,7 @@ export const UsageApi = HttpApiGroup.make("usage")
       .annotate(OpenApi.Summary, "Break usage down by the type of the task")
       .annotate(
         OpenApi.Description,
-        "The index of tasks knows the types, where it is in PostgreSQL. `unknown`: the index does not have the task. `none`: the request has no task."
+        "The index of tasks knows the types, where it is in PostgreSQL. The sums keep those of tasks that it has removed since. `unknown`: the index did not have the task when usage was summed up, nor a day later. `none`: the request has no task."
       ),
     HttpApiEndpoint.get("byClient", "/usage/by-client", breakdown).annotate(
       OpenApi.Summary,
