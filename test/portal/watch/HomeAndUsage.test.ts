@@ -244,6 +244,29 @@ describePortal("The first minute", (portal) => {
     await page.waitForURL(/\/tasks\?q=type/)
   })
 
+  it("draws the types of tasks over time, in the chart and in each row", async () => {
+    const { answer, axe, page } = await portal.open("/usage?group=task_type&measure=requests&range=24h")
+    const table = page.getByRole("table", { name: "Usage by type of the task" })
+    await table.getByRole("img", { name: "Requests of requests without a task over the range" }).waitFor()
+    const panel = page.getByRole("region", { name: "Requests over time" })
+    await panel.getByText("by type of the task", { exact: true }).waitFor()
+    const named = ([group]: ReadonlyArray<unknown>) =>
+      ["scan", "unknown"].map((name) => ({ ...Object(group), name, display_name: name }))
+    const operate = async (path: string) => named([await portal.gateway.operate("GET", path)].flat())
+    await answer(/usage\/by-task-type/, { body: await operate("/usage/by-task-type") })
+    await answer(/usage\/timeseries.*split=task_type/, { body: await operate("/usage/timeseries?split=task_type") })
+    await page.reload()
+    await table.getByRole("img", { name: "Requests of scan over the range" }).waitFor()
+    await table.getByRole("img", { name: "Requests of tasks without a known type over the range" }).waitFor()
+    await panel.getByText("Table", { exact: true }).click()
+    await panel.getByRole("columnheader", { name: "scan" }).waitFor()
+    assert.deepStrictEqual(await axe(), [])
+    // other groups are split by it, too
+    await page.goto(`${portal.gateway.control}/admin-ui/usage?group=model&measure=requests&open=gpt-5&split=task_type`)
+    await page.getByRole("dialog", { name: /gpt-5/ }).getByRole("heading", { name: "By type of the task" }).waitFor()
+    await panel.getByText("by type of the task", { exact: true }).waitFor()
+  })
+
   it("leads from an endpoint of a service to its requests", async () => {
     const [model] = Object(await portal.gateway.operate("GET", "/usage/by-model"))
     const { answer, axe, page } = await portal.open("/")

@@ -62,7 +62,12 @@ export const groups = [
   { name: "end_user", label: "End user", path: "/admin-ui/admin/usage/by-end-user", filter: "end_user" },
   { name: "session", label: "Session", path: "/admin-ui/admin/usage/by-session", filter: "session_id" },
   { name: "task", label: "Task", path: "/admin-ui/admin/usage/by-task", filter: "task_id", page: "/tasks" },
-  { name: "task_type", label: "Type of the task", path: "/admin-ui/admin/usage/by-task-type" }
+  {
+    name: "task_type",
+    label: "Type of the task",
+    path: "/admin-ui/admin/usage/by-task-type",
+    split: "task_type"
+  }
 ] as const satisfies ReadonlyArray<Group>
 
 export const groupOf = (name: string | undefined): Group => groups.find((group) => group.name === name) ?? groups[0]
