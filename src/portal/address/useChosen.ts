@@ -16,6 +16,6 @@ export const useChosen = <Kept, Value extends Kept>(kept: Kept, onChange: (value
     setChoice({ value, instead: kept })
     onChange(value)
   }
-  const chosen: Kept = choice?.instead === kept ? choice.value : kept
+  const chosen: Kept = choice !== undefined && choice.instead === kept ? choice.value : kept
   return { chosen, choose }
 }
