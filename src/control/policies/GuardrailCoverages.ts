@@ -1,138 +1,150 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
 import { Database } from "../../services/Database.ts"
-import type { GuardrailCoverage, GuardrailSelection } from "../api/policies/GuardrailBench.ts"
+import {
+  type CoveredKey,
+  type CoveredKeysQuery,
+  type GuardrailCoverage,
+  GuardrailSelection
+} from "../api/policies/GuardrailBench.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import { keyset, type Page, readPage } from "../store/Paging.ts"
+import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { outcomeOf } from "./GuardrailOutcome.ts"
 
-type Counts = GuardrailCoverage["keys"]
+type Refusal = Refused<"not_found"> | StoreFailure
 
-/** Says which keys a guardrail checks. Keys with the same owners and the same words about it are counted together. */
+/**
+ * Says which keys a guardrail checks. That depends on the words of the key's policy and of its layers about the guardrail
+ * alone, so keys are counted by these words, and those with an outcome are found by the words that lead to it.
+ */
 export class GuardrailCoverages extends Context.Service<
   GuardrailCoverages,
-  { readonly of: (name: string) => Effect.Effect<GuardrailCoverage, Refused<"not_found"> | StoreFailure> }
+  {
+    readonly of: (name: string) => Effect.Effect<GuardrailCoverage, Refusal>
+    readonly keys: (name: string, query: CoveredKeysQuery) => Effect.Effect<Page<CoveredKey>, Refusal>
+  }
 >()("svc/control/GuardrailCoverages") {
   static readonly layer = Layer.suspend(() => Layer.effect(GuardrailCoverages, make))
 }
 
-const maxOwnKeys = 100
+const defaultLimit = 100
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
 
-  /** The part of a stored policy that is about one guardrail. */
-  const aboutOf = (name: string) => sql`
-    jsonb_build_object(
-      'mandatory', coalesce(guardrail_policy->'mandatory_guardrails' ? ${name}::text, false),
-      'optional', coalesce(guardrail_policy->'optional_guardrails' ? ${name}::text, false),
-      'forbidden', coalesce(guardrail_policy->'forbidden_guardrails' ? ${name}::text, false),
-      'configured', coalesce(guardrail_policy->'guardrail_config_overrides' ? ${name}::text, false)
-    )`
-  const isNamed = (name: string) => sql`
-    (guardrail_policy->'mandatory_guardrails' ? ${name}::text OR guardrail_policy->'optional_guardrails' ? ${name}::text
-      OR guardrail_policy->'forbidden_guardrails' ? ${name}::text
-      OR guardrail_policy->'guardrail_config_overrides' ? ${name}::text)`
+  /** SQL: the words of a policy about the guardrail, such as `mandatory,configured`. */
+  const wordsOf = (name: string) => {
+    const part = (selection: GuardrailSelection) => sql.literal(`guardrail_policy->'${parts[selection]}'`)
+    return sql`concat_ws(',', ${sql.csv(
+      allSelections.map((selection) => sql`CASE WHEN ${part(selection)} ? ${name}::text THEN ${selection}::text END`)
+    )})`
+  }
   const isUsable = sql.literal("revoked_at IS NULL AND NOT disabled AND (expires_at IS NULL OR expires_at > now())")
+
+  const read = Effect.fnUntraced(function* (name: string) {
+    const entry = yield* catalogueRows.first(
+      sql`SELECT enabled, default_on FROM guardrail_definitions WHERE name = ${name}`
+    )
+    if (entry === undefined) return yield* new ControlError("not_found", "There is no guardrail of this name.")
+    const layers = yield* layerRows.all(sql`
+      SELECT named.id, kind, scope_id, coalesce(projects.name, scope_id) AS scope_name, about
+      FROM (SELECT id, layer_kind AS kind, scope_id, ${wordsOf(name)} AS about FROM policy_layers WHERE enabled) AS named
+      LEFT JOIN projects ON kind = 'project' AND projects.id::text = scope_id
+      WHERE about <> '' ORDER BY kind, scope_id`)
+    const ofAll = layers.find(({ kind }) => kind === "global")?.about ?? ""
+    const outcome = (about: string) => outcomeOf([ofAll, ...about.split("/")].map(selectionsIn), entry)
+    return { layers, outcome }
+  })
+
+  /** SQL: the words of the layers of a key's project and team, and of its own policy, such as `mandatory//forbidden`. */
+  const wordsOfKey = (name: string, layers: Layers) =>
+    sql`concat(${byScope(layers, "project")}::jsonb->>project_id::text, '/', ${byScope(layers, "team")}::jsonb->>team_id, '/', ${wordsOf(name)})`
 
   return GuardrailCoverages.of({
     of: Effect.fn("GuardrailCoverages.of")(function* (name) {
-      const definition = yield* definitionRows.first(
-        sql`SELECT enabled, default_on FROM guardrail_definitions WHERE name = ${name}`
-      )
-      if (definition === undefined) return yield* new ControlError("not_found", "There is no guardrail of this name.")
-      const layers = yield* layerRows.all(sql`
-        SELECT l.id, layer_kind AS kind, scope_id, coalesce(p.name, scope_id) AS scope_name, ${aboutOf(name)} AS about
-        FROM policy_layers l LEFT JOIN projects p ON layer_kind = 'project' AND p.id::text = scope_id
-        WHERE ${isNamed(name)} ORDER BY layer_kind, scope_id`)
+      const { layers, outcome } = yield* read(name)
       const groups = yield* groupRows.all(sql`
-        SELECT project_id, team_id, ${aboutOf(name)} AS about, count(*) AS count FROM api_keys
-        WHERE ${isUsable} GROUP BY project_id, team_id, about`)
-      const own = yield* ownRows.all(sql`
-        SELECT id, name, key_prefix, ${aboutOf(name)} AS about FROM api_keys
-        WHERE ${isUsable} AND ${isNamed(name)} ORDER BY created_at DESC, id DESC LIMIT ${maxOwnKeys + 1}`)
-      const counts: Record<keyof Counts, number> = { ...noKeys }
-      for (const group of groups) {
-        const applying = layers.filter((layer) => appliesTo(layer, group)).map(({ about }) => policyOf(name, about))
-        const policy = [...applying, policyOf(name, group.about)].reduce(GuardrailPolicy.merged)
-        counts[outcomeOf(name, policy, definition)] += group.count
-      }
-      return {
-        keys: counts,
-        layers: layers.map(({ about, ...layer }) => ({ ...layer, selection: selectionOf(about) })),
-        own_keys: own.slice(0, maxOwnKeys).map(({ about, ...key }) => ({ ...key, selection: selectionOf(about) })),
-        has_more_keys: own.length > maxOwnKeys
-      }
+        SELECT ${wordsOfKey(name, layers)} AS about, count(*) AS count FROM api_keys WHERE ${isUsable} GROUP BY 1`)
+      const keys = { mandatory: 0, by_default: 0, optional: 0, forbidden: 0, refused: 0, none: 0 }
+      for (const { about, count } of groups) keys[outcome(about)] += count
+      return { keys, layers: layers.map(({ about, ...layer }) => ({ ...layer, selections: selectionsIn(about) })) }
+    }, toStoreFailures),
+
+    keys: Effect.fn("GuardrailCoverages.keys")(function* (name, { cursor, limit = defaultLimit, outcome: wanted }) {
+      const { layers, outcome } = yield* read(name)
+      const { afterCursor, micros, order } = keyset(sql, "api_keys", cursor)
+      const leading = wanted && possibleWords(layers).filter((about) => outcome(about) === wanted)
+      return yield* readPage(
+        keyRows,
+        // PostgreSQL cannot know how many keys have the outcome. OFFSET makes it walk the keys in their order.
+        sql`
+          SELECT id, name, key_prefix, project_id, team_id, about, ${micros},
+            (SELECT projects.name FROM projects WHERE projects.id = project_id) AS project_name
+          FROM (
+            SELECT *, ${wordsOfKey(name, layers)} AS about FROM api_keys
+            WHERE ${isUsable} AND ${afterCursor} ORDER BY ${order} OFFSET 0
+          ) AS api_keys
+          WHERE ${leading === undefined ? sql`true` : sql`about = ANY(${leading}::text[])`} ORDER BY ${order} LIMIT ${limit + 1}`,
+        limit,
+        ({ about, ...key }): CoveredKey => ({ ...key, outcome: outcome(about), selections: selectionsIn(ownOf(about)) })
+      )
     }, toStoreFailures)
   })
 })
 
-const noKeys: Counts = { mandatory: 0, by_default: 0, optional: 0, forbidden: 0, refused: 0, none: 0 }
+/** The part of a guardrail policy that each word stands for. */
+const parts: Readonly<Record<GuardrailSelection, string>> = {
+  mandatory: "mandatory_guardrails",
+  optional: "optional_guardrails",
+  forbidden: "forbidden_guardrails",
+  configured: "guardrail_config_overrides"
+}
+const allSelections = GuardrailSelection.literals
 
-const About = Schema.Struct({
-  mandatory: Schema.Boolean,
-  optional: Schema.Boolean,
-  forbidden: Schema.Boolean,
-  configured: Schema.Boolean
-})
-type About = typeof About.Type
+const selectionsIn = (words: string) => allSelections.filter((selection) => words.split(",").includes(selection))
 
-const policyOf = (
-  name: string,
-  { configured, forbidden, mandatory, optional }: About
-): GuardrailPolicy.GuardrailPolicy => ({
-  mandatory_guardrails: mandatory ? [name] : [],
-  optional_guardrails: optional ? [name] : [],
-  forbidden_guardrails: forbidden ? [name] : [],
-  guardrail_config_overrides: configured ? { [name]: {} } : {}
-})
+const ownOf = (words: string): string => words.slice(words.lastIndexOf("/") + 1)
 
-const selectionOf = ({ forbidden, mandatory, optional }: About): GuardrailSelection =>
-  mandatory ? "mandatory" : forbidden ? "forbidden" : optional ? "optional" : "configured"
+const layersOf = (layers: Layers, kind: string) => layers.filter((layer) => layer.kind === kind)
 
-/** What `Selection.select` does with the guardrail. */
-const outcomeOf = (
-  name: string,
-  policy: GuardrailPolicy.GuardrailPolicy,
-  { default_on, enabled }: { readonly default_on: boolean; readonly enabled: boolean }
-): keyof Counts => {
-  const isForbidden = policy.forbidden_guardrails.includes(name)
-  const isMandatory = policy.mandatory_guardrails.includes(name)
-  const isConfigured = Object.hasOwn(policy.guardrail_config_overrides, name)
-  if (isForbidden) return isMandatory || isConfigured ? "refused" : "forbidden"
-  if (isMandatory) return enabled ? "mandatory" : "refused"
-  if (!enabled) return "none"
-  if (default_on) return "by_default"
-  return policy.optional_guardrails.includes(name) ? "optional" : "none"
+/** The words of the layers of a kind by their projects or teams, as JSON. */
+const byScope = (layers: Layers, kind: "project" | "team"): string =>
+  JSON.stringify(Object.fromEntries(layersOf(layers, kind).map(({ about, scope_id }) => [scope_id, about])))
+
+/** Every combination of words that a key under these layers can have. Few layers have different words about a guardrail. */
+const possibleWords = (layers: Layers): ReadonlyArray<string> => {
+  const wordsOf = (kind: string) => ["", ...new Set(layersOf(layers, kind).map(({ about }) => about))]
+  const byTeam = wordsOf("team").flatMap((ofTeam) => possibleOwn.map((own) => `${ofTeam}/${own}`))
+  return wordsOf("project").flatMap((ofProject) => byTeam.map((words) => `${ofProject}/${words}`))
 }
 
-interface Owners {
-  readonly project_id: string | null
-  readonly team_id: string | null
-}
+const possibleOwn = allSelections
+  .reduce<ReadonlyArray<ReadonlyArray<string>>>(
+    (sets, selection) => sets.flatMap((set) => [set, [...set, selection]]),
+    [[]]
+  )
+  .map((set) => set.join(","))
 
-const appliesTo = (layer: { readonly kind: string; readonly scope_id: string | null }, owners: Owners): boolean =>
-  layer.kind === "global" ||
-  (layer.kind === "project" && layer.scope_id === owners.project_id) ||
-  (layer.kind === "team" && layer.scope_id === owners.team_id)
-
-const definitionRows = computedRows(Schema.Struct({ enabled: Schema.Boolean, default_on: Schema.Boolean }))
-const layerRows = computedRows(
+const catalogueRows = computedRows(Schema.Struct({ enabled: Schema.Boolean, default_on: Schema.Boolean }))
+const LayerRow = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.String,
+  scope_id: Schema.NullOr(Schema.String),
+  scope_name: Schema.NullOr(Schema.String),
+  about: Schema.String
+})
+type Layers = ReadonlyArray<typeof LayerRow.Type>
+const layerRows = computedRows(LayerRow)
+const groupRows = computedRows(Schema.Struct({ about: Schema.String, count: Count }))
+const keyRows = storedRows(
   Schema.Struct({
     id: Schema.String,
-    kind: Schema.String,
-    scope_id: Schema.NullOr(Schema.String),
-    scope_name: Schema.NullOr(Schema.String),
-    about: About
-  })
-)
-const groupRows = computedRows(
-  Schema.Struct({
+    name: Schema.NullOr(Schema.String),
+    key_prefix: Schema.String,
     project_id: Schema.NullOr(Schema.String),
+    project_name: Schema.NullOr(Schema.String),
     team_id: Schema.NullOr(Schema.String),
-    about: About,
-    count: Count
-  })
-)
-const ownRows = computedRows(
-  Schema.Struct({ id: Schema.String, name: Schema.NullOr(Schema.String), key_prefix: Schema.String, about: About })
+    about: Schema.String
+  }),
+  { table: "api_keys", key: ["id"] }
 )

@@ -2,8 +2,8 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { Database } from "../../../src/services/Database.ts"
 import * as Fixtures from "../Fixtures.ts"
-import { guardrails, keyWith } from "../GuardedKeys.ts"
-import { admin, at, call, idOf, ok, refusalOf, suite } from "../Listener.ts"
+import { guardrails } from "../GuardedKeys.ts"
+import { at, call, ok, refusalOf, suite } from "../Listener.ts"
 
 const pii = `${guardrails}/pii-redact`
 const message = (content: string) => ({ messages: [{ role: "user", content }] })
@@ -60,41 +60,6 @@ suite("The bench of guardrails", (it) => {
       })
       assert.isNull(at(blocked, "request", "body"))
       assert.strictEqual(at(blocked, "request", "stopped", "code"), "guardrail_blocked")
-    })
-  )
-})
-
-suite("The coverage of a guardrail", (it) => {
-  it.effect("counts usable keys by what their own policy and their layers say", () =>
-    Effect.gen(function* () {
-      const { sql } = yield* Database
-      yield* sql`UPDATE api_keys SET disabled = true`
-      const name = yield* Fixtures.guardrail
-      const coverage = ok("GET", `${guardrails}/${name}/coverage`)
-      const demanding = yield* keyWith({ mandatory_guardrails: [name] })
-      yield* keyWith({ optional_guardrails: [name] })
-      yield* keyWith({ forbidden_guardrails: [name] })
-      yield* keyWith({})
-      const revoked = yield* keyWith({ mandatory_guardrails: [name] })
-      yield* ok("POST", `${admin}/keys/${revoked.id}/revoke`)
-      const none = { mandatory: 0, by_default: 0, optional: 0, forbidden: 0, refused: 0, none: 0 }
-      const first = yield* coverage
-      assert.deepStrictEqual(at(first, "keys"), { ...none, mandatory: 1, optional: 1, forbidden: 1, none: 1 })
-      assert.deepStrictEqual(at(first, "own_keys", 2, "id"), demanding.id)
-      assert.strictEqual(at(first, "own_keys", 2, "selection"), "mandatory")
-
-      yield* ok("PATCH", `${guardrails}/${name}`, { body: { default_on: true } })
-      assert.deepStrictEqual(at(yield* coverage, "keys"), { ...none, mandatory: 1, by_default: 2, forbidden: 1 })
-
-      const layer = yield* ok("POST", `${admin}/policy-layers`, {
-        body: { kind: "global", guardrail_policy: { mandatory_guardrails: [name] } }
-      })
-      const layered = yield* coverage
-      assert.deepStrictEqual(at(layered, "keys"), { ...none, mandatory: 3, refused: 1 })
-      assert.deepStrictEqual(at(layered, "layers"), [
-        { id: idOf(layer), kind: "global", scope_id: null, scope_name: null, selection: "mandatory" }
-      ])
-      yield* ok("DELETE", `${admin}/policy-layers/${idOf(layer)}`)
     })
   )
 })

@@ -29,4 +29,44 @@ describePortal("Guardrails", (portal) => {
     await rows.first().getByRole("link", { name: "pii-redact" }).click()
     await page.getByRole("heading", { name: "pii-redact", level: 1 }).waitFor()
   })
+
+  it("say which keys they check, and list those of an outcome", async () => {
+    const { operate } = portal.gateway
+    await operate("POST", "/guardrails", {
+      name: "house-rules",
+      endpoint_url: "https://guard.example.com/check",
+      failure_policy: "fail_closed"
+    })
+    for (let made = 0; made < 101; made++)
+      await operate("POST", "/keys", { owner_type: "individual", name: `plain ${made}` })
+    const named = (name: string, guardrail_policy: object) =>
+      operate("POST", "/keys", { owner_type: "individual", name, guardrail_policy })
+    await named("demanding key", { mandatory_guardrails: ["house-rules"] })
+    await named("offering key", { optional_guardrails: ["house-rules"] })
+    await operate("PATCH", "/guardrails/house-rules", { enabled: true })
+    for (const width of [1280, 360])
+      for (const scheme of ["light", "dark"] as const) {
+        const { axe, page } = await portal.open("/guardrails/house-rules?tab=coverage", { width, scheme })
+        const rows = page.getByRole("table", { name: "Keys" }).locator("tbody tr")
+        await rows.filter({ hasText: "offering key" }).waitFor()
+        const mandatory = page.getByRole("button", { name: "Mandatory" })
+        await mandatory.focus()
+        await page.keyboard.press("Enter")
+        await page.waitForURL(/outcome=mandatory/)
+        await rows.filter({ hasText: "offering key" }).waitFor({ state: "detached" })
+        assert.strictEqual(await rows.count(), 1)
+        assert.match(await rows.innerText(), /demanding key[\s\S]*mandatory/)
+        assert.strictEqual(await mandatory.getAttribute("aria-pressed"), "true")
+        assert.deepStrictEqual(await axe(), [])
+      }
+    const { page } = await portal.open("/guardrails/house-rules?tab=coverage&outcome=none")
+    await page.getByText("100 shown, there are more").waitFor()
+    await page.getByRole("button", { name: "Show more" }).click()
+    await page.getByText("100 shown, there are more").waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Refused" }).click()
+    await page.getByText("No key is among these.").waitFor()
+    await page.getByRole("button", { name: "Clear the filters" }).click()
+    await page.getByRole("table", { name: "Keys" }).getByRole("link", { name: "demanding key" }).click()
+    await page.getByRole("heading", { name: "demanding key", level: 1 }).waitFor()
+  })
 })

@@ -10,6 +10,7 @@ import {
   Cursor,
   expectedUpdate,
   Id,
+  NextCursor,
   orUnreadable,
   PageLimit,
   RangeTime,
@@ -17,6 +18,8 @@ import {
 } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 import {
+  CoveredKey,
+  CoveredKeysQuery,
   ExecutionBucket,
   ExecutionInterval,
   GuardrailCoverage,
@@ -202,6 +205,16 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
     HttpApiEndpoint.get("coverage", "/:name/coverage", { params, success: GuardrailCoverage }).annotateMerge(
       operation("Count the keys that get a guardrail", "operators:manage")
     ),
+    HttpApiEndpoint.get("coveredKeys", "/:name/coverage/keys", {
+      params,
+      query: CoveredKeysQuery,
+      success: HttpApiSchema.WithHeaders(Schema.Array(CoveredKey), NextCursor)
+    })
+      .annotateMerge(operation("List the keys that get a guardrail, newest first", "operators:manage"))
+      .annotate(
+        OpenApi.Description,
+        "The usable keys that `coverage` counts, each with what becomes of its requests and what its own policy says."
+      ),
     HttpApiEndpoint.get("series", "/timeseries", {
       query: { ...filter, interval: Schema.optionalKey(ExecutionInterval) },
       success: Schema.Struct({ interval: ExecutionInterval, buckets: Schema.Array(ExecutionBucket) }),

@@ -5,6 +5,7 @@ import { GuardrailBench } from "../../policies/GuardrailBench.ts"
 import { GuardrailCoverages } from "../../policies/GuardrailCoverages.ts"
 import { GuardrailExecutions } from "../../policies/GuardrailExecutions.ts"
 import { Guardrails } from "../../policies/Guardrails.ts"
+import { toPageResponse } from "../PageResponse.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
@@ -22,6 +23,7 @@ export const layer = HttpApiBuilder.group(
       remove: ({ params }) => guardrails.remove(params.name),
       test: ({ params, payload }) => bench.test(params.name, payload),
       coverage: ({ params }) => coverages.of(params.name),
+      coveredKeys: ({ params, query }) => Effect.map(coverages.keys(params.name, query), toPageResponse),
       series: ({ query: { interval = "hour", ...filter } }) =>
         Effect.map(executions.series(filter, interval), (buckets) => ({ interval, buckets })),
       executions: ({ query }) =>

@@ -12,7 +12,7 @@ const list = createRoute({
 const one = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/guardrails/$name",
-  validateSearch: textSearch("tab", "do", "action", "mode"),
+  validateSearch: textSearch("tab", "do", "action", "mode", "outcome"),
   component: lazyRouteComponent(() => import("./GuardrailPage.tsx"))
 })
 

@@ -1,5 +1,5 @@
 import { Skeleton, UnstyledButton } from "@mantine/core"
-import type { ReactNode } from "react"
+import { type ReactNode, useId } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
 import { Age } from "./Age.tsx"
 import type { PartQuery } from "./PartQuery.ts"
@@ -15,16 +15,37 @@ interface Props {
   /** Under the value: the period before, what it is a part of. */
   readonly detail?: ReactNode
   readonly chart?: ReactNode
+  /** The number can be chosen, so that the page shows what it counts. Choosing it again takes that back. */
+  readonly choice?: Choice
+}
+
+interface Choice {
+  readonly isChosen: boolean
+  readonly onChange: (isChosen: boolean) => void
 }
 
 /** One number that answers one question. After a failure it keeps what it had. */
-export const Tile = ({ chart, detail, isLong = false, label, query, value }: Props) => {
+export const Tile = ({ chart, choice, detail, isLong = false, label, query, value }: Props) => {
+  const valueId = useId()
   const isKnown = query.data !== undefined
   const { error } = query
   return (
     <section className={styles.tile} data-long={isLong || undefined} aria-label={label} aria-busy={query.isPending}>
-      <p className={styles.label}>{label}</p>
-      <div className={styles.value}>
+      <p className={styles.label}>
+        {choice === undefined ? (
+          label
+        ) : (
+          <UnstyledButton
+            className={styles.choice}
+            onClick={() => choice.onChange(!choice.isChosen)}
+            aria-pressed={choice.isChosen}
+            aria-describedby={valueId}
+          >
+            {label}
+          </UnstyledButton>
+        )}
+      </p>
+      <div id={valueId} className={styles.value}>
         {isKnown ? value : error === null ? <Skeleton height={26} width={90} /> : "not known"}
       </div>
       {isKnown || error === null ? (

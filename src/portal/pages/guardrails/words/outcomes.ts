@@ -1,0 +1,22 @@
+import type { ResponseOf } from "../../../api/Endpoints.ts"
+
+type OutcomeName = keyof ResponseOf<"GET", "/admin-ui/admin/guardrails/:name/coverage">["keys"]
+
+/** What becomes of the requests of a key. */
+export interface Outcome {
+  readonly outcome: OutcomeName
+  readonly label: string
+  readonly detail: string
+}
+
+export const outcomes: ReadonlyArray<Outcome> = [
+  { outcome: "mandatory", label: "Mandatory", detail: "a policy demands it" },
+  { outcome: "by_default", label: "By default", detail: "every request, as it is on by default" },
+  { outcome: "optional", label: "Optional", detail: "a request may ask for it" },
+  { outcome: "forbidden", label: "Forbidden", detail: "requests pass without it" },
+  { outcome: "refused", label: "Refused", detail: "demanded, and forbidden or disabled" },
+  { outcome: "none", label: "Not selected", detail: "no policy selects it" }
+]
+
+export const outcomeOf = (name: string | undefined): Outcome | undefined =>
+  outcomes.find(({ outcome }) => outcome === name)
