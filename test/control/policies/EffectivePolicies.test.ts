@@ -165,6 +165,36 @@ suite("A simulation", (it) => {
       assert.deepStrictEqual(yield* decide({ ...denying, enabled: false }), [true, []])
     })
   )
+
+  it.effect("counts the limits that the layer shares, and selects its guardrails", () =>
+    Effect.gen(function* () {
+      const team_id = "tried sharing"
+      const id = yield* newKey({ team_id })
+      const stored = { kind: "team", scope_id: team_id, shared: { rpm_limit: 9 } }
+      yield* ok("POST", layers, { body: stored })
+      const body = { model: "gpt-5", messages: [{ role: "user", content: "hello" }] }
+      const decide = (change?: object) =>
+        ok("POST", `${admin}/policy/simulate`, {
+          body: { path: "/v1/chat/completions", key_id: id, body, ...(change && { layer: { ...stored, ...change } }) }
+        })
+      const sharedOf = (result: Schema.Json) => at(result, "shared_limits", 0, "rpm_limit")
+      const now = yield* decide()
+      assert.strictEqual(sharedOf(now), 9)
+      assert.deepStrictEqual(at(now, "guardrail_plan"), [])
+      const tried = yield* decide({
+        shared: { rpm_limit: 0 },
+        guardrail_policy: { mandatory_guardrails: ["pii-redact"] }
+      })
+      assert.strictEqual(sharedOf(tried), 0)
+      assert.deepStrictEqual(at(tried, "guardrail_plan"), ["pii-redact"])
+      assert.deepInclude(at(tried, "final_decision"), { allowed: false, layers: [`team:${team_id}`] })
+      const clash = yield* decide({
+        guardrail_policy: { mandatory_guardrails: ["pii-redact"], forbidden_guardrails: ["pii-redact"] }
+      })
+      assert.deepInclude(at(clash, "final_decision"), { allowed: false, error_code: "guardrail_forbidden" })
+      assert.strictEqual(sharedOf(yield* decide()), 9)
+    })
+  )
 })
 
 suite("The fields of policies", (it) => {
