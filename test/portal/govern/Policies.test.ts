@@ -156,6 +156,56 @@ describePortal("Policies", (portal) => {
     assert.doesNotHaveAnyKeys(again.postDataJSON(), ["team_id", "request_body_bytes"])
   })
 
+  it("are tried out with other shared limits and guardrails, and changed so", async () => {
+    await portal.gateway.operate("POST", "/policy-layers", {
+      kind: "team",
+      scope_id: "sharing",
+      policy: { rpm_limit: 5 },
+      shared: { rpm_limit: 50, monthly_budget_usd: 10 }
+    })
+    const key = Object(
+      await portal.gateway.operate("POST", "/keys", { name: "sharer", owner_type: "individual", team_id: "sharing" })
+    ).key
+    for (const view of [{ width: 360 }, { width: 360, scheme: "dark" }, { scheme: "dark" }, {}] as const) {
+      const { axe, page } = await portal.open(`/policies/simulate?key_id=${key.id}&kind=team&scope=sharing`, view)
+      const change = page.getByRole("region", { name: "The change" })
+      await change.getByText("The layer as it is, with these changes:").waitFor()
+      await change.getByRole("combobox", { name: "Change a shared limit" }).click()
+      assert.strictEqual(await page.getByRole("option", { name: "allowed_models" }).count(), 0)
+      await page.getByRole("option", { name: "rpm_limit" }).click()
+      await change.getByText("now: 50").waitFor()
+      await change.getByRole("textbox", { name: "rpm_limit" }).fill("0")
+      await change.getByRole("combobox", { name: "mandatory_guardrails" }).click()
+      await page.getByRole("option", { name: "pii-redact" }).click()
+      await page.keyboard.press("Escape")
+      const [asked] = await Promise.all([
+        page.waitForRequest((request) => /policy\/simulate/.test(request.url()) && request.postDataJSON().layer),
+        page.getByRole("button", { name: "Decide now, and with the change" }).click()
+      ])
+      const proposed = asked.postDataJSON().layer
+      assert.deepInclude(proposed.shared, { rpm_limit: 0, monthly_budget_usd: 10 })
+      assert.deepInclude(proposed.policy, { rpm_limit: 5 })
+      assert.deepStrictEqual(proposed.guardrail_policy.mandatory_guardrails, ["pii-redact"])
+      const differs = page.getByRole("region", { name: "What differs in force" })
+      assert.match(await differs.innerText(), /shared\.team:sharing\.rpm_limit\s+50\s+→\s+0/)
+      assert.match(await differs.innerText(), /guardrail_plan\s+\[\]\s+→\s+\["pii-redact"\]/)
+      await page.getByRole("region", { name: "With the change" }).getByText("refused", { exact: true }).waitFor()
+      assert.deepStrictEqual(await axe(), [])
+      const width = "width" in view ? view.width : 1280
+      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
+      if ("width" in view || "scheme" in view) continue
+      await page.getByRole("button", { name: "Make this change" }).click()
+      const review = page.getByRole("dialog", { name: "Change the layer of team sharing" })
+      assert.match(await review.getByRole("list").first().innerText(), /shared\.rpm_limit\s+50\s+→\s+0/)
+      await review.getByRole("button", { name: "Change it" }).click()
+      await page.getByText("The layer of team sharing is changed.").waitFor()
+    }
+    const layer = Object(await layerOf("sharing"))
+    assert.deepInclude(layer.policy, { rpm_limit: 5 })
+    assert.deepInclude(layer.shared, { rpm_limit: 0, monthly_budget_usd: 10 })
+    assert.deepInclude(layer.guardrail_policy, { mandatory_guardrails: ["pii-redact"] })
+  })
+
   it("show what is effective for a key, whose name is shown as text and is no search", async () => {
     const key = Object(
       await portal.gateway.operate("POST", "/keys", { name: "a\u202Eb", owner_type: "individual" })

@@ -1,7 +1,7 @@
 import { CloseButton, Group, Select, Stack } from "@mantine/core"
 import { fieldLabel } from "../fields/fieldWords.ts"
 import styles from "./ChosenFields.module.css"
-import { fieldText, groupsOf, type PolicyValues } from "./fields.ts"
+import { fieldText, groupsOf, type PolicyField, type PolicyValues } from "./fields.ts"
 import { PolicyFieldInput } from "./PolicyFieldInput.tsx"
 import { usePolicyFields } from "./usePolicyFields.ts"
 
@@ -10,11 +10,21 @@ interface Props {
   readonly before: PolicyValues
   readonly changes: PolicyValues
   readonly onChange: (changes: PolicyValues) => void
+  /** Without it, all fields can be chosen. */
+  readonly only?: (field: PolicyField) => boolean
+  /** Of the choice, where a form has several. */
+  readonly label?: string
 }
 
 /** A few fields of a policy: one is chosen, and then its value is given. */
-export const ChosenFields = ({ before, changes, onChange }: Props) => {
-  const fields = usePolicyFields().data?.fields ?? []
+export const ChosenFields = ({
+  before,
+  changes,
+  label: choiceLabel = "Change a field",
+  onChange,
+  only = () => true
+}: Props) => {
+  const fields = usePolicyFields().data?.fields.filter(only) ?? []
   const chosen = fields.filter(({ field }) => field in changes)
   const valueNow = (name: string) => before[name] ?? fields.find(({ field }) => field === name)?.unrestricted ?? null
   return (
@@ -40,8 +50,8 @@ export const ChosenFields = ({ before, changes, onChange }: Props) => {
       ))}
       <Group>
         <Select
-          aria-label="Change a field"
-          placeholder="Change a field…"
+          aria-label={choiceLabel}
+          placeholder={`${choiceLabel}…`}
           data={groupsOf(fields).map(({ fields: some, label }) => ({
             group: label,
             items: some.flatMap(({ field }) => (field in changes ? [] : [{ value: field, label: fieldLabel(field) }]))

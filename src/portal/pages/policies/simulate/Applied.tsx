@@ -10,7 +10,7 @@ import { GuardedChange } from "../../../shared/dialogs/GuardedChange.tsx"
 import { flatFields } from "../../../shared/policy/flatFields.ts"
 import { LayerReview } from "../editor/LayerReview.tsx"
 import { prefixed } from "../words/layer.ts"
-import type { ProposalDraft } from "./proposal.ts"
+import { changesOf, type ProposalDraft } from "./proposal.ts"
 
 interface Props {
   readonly draft: ProposalDraft
@@ -25,7 +25,7 @@ export const Applied = ({ draft, keyId }: Props) => {
     <Group justify="end" mt="sm">
       <Button onClick={() => setOpen(true)}>Make this change</Button>
       {isOpen && draft.what === "layer" && draft.layer !== undefined && (
-        <LayerReview layer={draft.layer} changes={{ policy: draft.policy }} onClose={close} onDone={close} />
+        <LayerReview layer={draft.layer} changes={changesOf(draft)} onClose={close} onDone={close} />
       )}
       {isOpen && draft.what === "key" && keyId !== undefined && (
         <KeyReview id={keyId} policy={draft.policy} onClose={close} />

@@ -39,9 +39,16 @@ export const Decisions = ({
   )
 }
 
-const limitsOf = ({ budget_projection, policy_merge, rate_limit_projection }: SimulationResult) => {
+const limitsOf = ({
+  budget_projection,
+  guardrail_plan,
+  policy_merge,
+  rate_limit_projection,
+  shared_limits
+}: SimulationResult) => {
   const { applied_layers: _, policy_version: _version, ...policy } = policy_merge
-  return flatFields({ ...policy, ...rate_limit_projection, ...budget_projection })
+  const shared = Object.fromEntries(shared_limits.map(({ layer, ...limits }) => [`shared.${layer}`, limits]))
+  return flatFields({ ...policy, ...rate_limit_projection, ...budget_projection, ...shared, guardrail_plan })
 }
 
 const Decision = ({ result, title }: { readonly title: string; readonly result: SimulationResult }) => {

@@ -1,6 +1,6 @@
 import type { PolicyValues } from "../../../shared/policy/fields.ts"
 import type { Proposal } from "../../../shared/policy/Impact.tsx"
-import { isStored, type Layer, type LayerKind, type LayerUpsert, type NewLayer, upsertOf } from "../words/layer.ts"
+import { type Layer, type LayerKind, type LayerPatch, type NewLayer, proposedOf } from "../words/layer.ts"
 import type { RequestDraft, Simulation } from "./request.ts"
 
 /** A change that is not made: of the key's own policy, or of a layer. */
@@ -12,7 +12,13 @@ export interface ProposalDraft {
   readonly layer: Layer | NewLayer | undefined
   /** The fields that change. */
   readonly policy: PolicyValues
+  /** What changes of the limits that the keys under the layer share. */
+  readonly shared: PolicyValues
+  /** What changes of the guardrails that the layer selects. */
+  readonly guardrails: PolicyValues
 }
+
+export const noChanges = { policy: {}, shared: {}, guardrails: {} } as const
 
 const kinds: ReadonlyArray<LayerKind> = ["global", "project", "team", "route", "model"]
 
@@ -21,36 +27,43 @@ export const proposalFor = (kind: string | undefined, scope: string | undefined)
   kind: kinds.find((one) => one === kind) ?? "team",
   scope: scope ?? "",
   layer: undefined,
-  policy: {}
+  ...noChanges
 })
 
 export const hasScope = ({ kind, scope }: ProposalDraft): boolean => kind === "global" || scope !== ""
 
+const isSet = (values: object): boolean => Object.keys(values).length > 0
+
+/** What changes of the layer. */
+export const changesOf = ({ guardrails, policy, shared }: ProposalDraft): LayerPatch => ({
+  ...(isSet(policy) && { policy }),
+  ...(isSet(shared) && { shared }),
+  ...(isSet(guardrails) && { guardrail_policy: guardrails })
+})
+
 export const isProposed = (draft: ProposalDraft): boolean =>
-  Object.keys(draft.policy).length > 0 &&
-  (draft.what === "key" || (draft.what === "layer" && draft.layer !== undefined))
+  draft.what === "key"
+    ? isSet(draft.policy)
+    : draft.what === "layer" && draft.layer !== undefined && isSet(changesOf(draft))
 
 /** The layer as it would be: what is stored, with the changes. */
-export const layerOf = ({ kind, layer, policy, scope }: ProposalDraft): LayerUpsert => {
-  const stored = layer !== undefined && isStored(layer) ? upsertOf(layer) : undefined
-  return {
-    kind,
-    ...(kind !== "global" && { scope_id: scope }),
-    ...stored,
-    policy: { ...stored?.policy, ...policy }
-  }
-}
+const layerOf = (draft: ProposalDraft) =>
+  draft.what === "layer" && draft.layer !== undefined && isProposed(draft)
+    ? proposedOf(draft.layer, changesOf(draft))
+    : undefined
 
 /** What the change adds to a simulation. */
-export const simulationOf = (draft: ProposalDraft): Partial<Simulation> =>
-  !isProposed(draft) ? {} : draft.what === "key" ? { policy: draft.policy } : { layer: layerOf(draft) }
+export const simulationOf = (draft: ProposalDraft): Partial<Simulation> => {
+  const layer = layerOf(draft)
+  if (layer !== undefined) return { layer }
+  return draft.what === "key" && isProposed(draft) ? { policy: draft.policy } : {}
+}
 
 /** What is asked about whom the change hits. */
-export const impactOf = (draft: ProposalDraft, { key_id }: RequestDraft): Proposal | undefined =>
-  !isProposed(draft)
-    ? undefined
-    : draft.what === "layer"
-      ? { layer: layerOf(draft) }
-      : key_id === undefined
-        ? undefined
-        : { key_id, policy: draft.policy }
+export const impactOf = (draft: ProposalDraft, { key_id }: RequestDraft): Proposal | undefined => {
+  const layer = layerOf(draft)
+  if (layer !== undefined) return { layer }
+  return draft.what === "key" && isProposed(draft) && key_id !== undefined
+    ? { key_id, policy: draft.policy }
+    : undefined
+}

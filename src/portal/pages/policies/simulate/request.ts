@@ -64,7 +64,7 @@ export const bodyOf = ({ body, key_id, method, more, path }: RequestDraft): Simu
   }
 }
 
-const noGuardrails: GuardrailValues = {
+export const noGuardrails: GuardrailValues = {
   mandatory_guardrails: [],
   optional_guardrails: [],
   forbidden_guardrails: [],
