@@ -206,6 +206,17 @@ describePortal("Policies", (portal) => {
     assert.deepInclude(layer.guardrail_policy, { mandatory_guardrails: ["pii-redact"] })
   })
 
+  it("are tried out by whoever may not see the catalogue of guardrails, too", async () => {
+    const { axe, page } = await portal.open("/policies/simulate?kind=global", { scopes: ["policies:update"] })
+    const change = page.getByRole("region", { name: "The change" })
+    const list = change.getByRole("combobox", { name: "forbidden_guardrails" })
+    await list.fill("pii-redact")
+    await list.press("Enter")
+    assert.deepStrictEqual(await axe(), [])
+    await page.getByRole("button", { name: "Decide now, and with the change" }).click()
+    await page.getByRole("region", { name: "With the change" }).waitFor()
+  })
+
   it("show what is effective for a key, whose name is shown as text and is no search", async () => {
     const key = Object(
       await portal.gateway.operate("POST", "/keys", { name: "a\u202Eb", owner_type: "individual" })

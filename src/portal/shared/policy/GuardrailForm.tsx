@@ -1,7 +1,8 @@
-import { JsonInput, MultiSelect, Stack } from "@mantine/core"
+import { JsonInput, MultiSelect, Stack, TagsInput } from "@mantine/core"
 import { useEffect, useRef, useState } from "react"
 import type { FieldError } from "../../api/ApiError.ts"
 import { useApi } from "../../api/queries.ts"
+import { useAllowed } from "../../api/session.ts"
 import { ErrorNote } from "../page/ErrorNote.tsx"
 
 export interface GuardrailValues {
@@ -33,7 +34,8 @@ const isOverrides = (value: unknown): value is NonNullable<GuardrailValues["guar
 
 /** The fields for which guardrails check the requests, and how. They are a part of a form. */
 export const GuardrailForm = ({ errors = [], onChange, values }: Props) => {
-  const catalogue = useApi("/admin-ui/admin/guardrails", {})
+  const maySeeCatalogue = useAllowed("operators:manage")
+  const catalogue = useApi("/admin-ui/admin/guardrails", {}, { enabled: maySeeCatalogue })
   const [overrides, setOverrides] = useState(() => JSON.stringify(values.guardrail_config_overrides ?? {}, null, 2))
   const [isWrong, setWrong] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
@@ -50,19 +52,21 @@ export const GuardrailForm = ({ errors = [], onChange, values }: Props) => {
   return (
     <Stack gap="sm">
       {catalogue.error !== null && <ErrorNote error={catalogue.error} onRetry={() => void catalogue.refetch()} />}
-      {lists.map(([name, help], place) => (
-        <MultiSelect
-          key={name}
-          label={<code>{name}</code>}
-          description={help}
-          data={[...new Set([...names, ...(values[name] ?? [])])]}
-          value={[...(values[name] ?? [])]}
-          onChange={(next) => onChange({ ...values, [name]: next })}
-          searchable
-          clearable
-          error={place === 0 ? error : undefined}
-        />
-      ))}
+      {lists.map(([name, help], place) => {
+        const list = {
+          label: <code>{name}</code>,
+          description: help,
+          value: [...(values[name] ?? [])],
+          onChange: (next: Array<string>) => onChange({ ...values, [name]: next }),
+          clearable: true,
+          error: place === 0 ? error : undefined
+        }
+        return maySeeCatalogue ? (
+          <MultiSelect key={name} {...list} data={[...new Set([...names, ...(values[name] ?? [])])]} searchable />
+        ) : (
+          <TagsInput key={name} {...list} acceptValueOnBlur />
+        )
+      })}
       <JsonInput
         ref={field}
         label={<code>guardrail_config_overrides</code>}
