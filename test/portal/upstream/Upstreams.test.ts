@@ -77,6 +77,9 @@ describePortal("Upstreams", (portal) => {
 
     // what is recorded of one is found again by its row, also after a check of all
     await page.getByRole("button", { name: "Run checks" }).first().click()
+    const dialog = page.getByRole("dialog", { name: "Check the upstreams" })
+    await dialog.getByRole("button", { name: "Run the checks" }).click()
+    await dialog.waitFor({ state: "hidden" })
     const table = page.getByRole("table", { name: "States" })
     await table.getByRole("row").filter({ hasText: "payments" }).click()
     const history = page.getByRole("region", { name: "History of internal-service/payments" })

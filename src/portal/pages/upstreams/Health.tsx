@@ -1,13 +1,12 @@
 import { Button, Stack } from "@mantine/core"
-import { useEffect, useEffectEvent } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { call } from "../../api/control.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { useSubmit } from "../../shared/change/useSubmit.ts"
+import { ChangeDialog } from "../../shared/dialogs/ChangeDialog.tsx"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
-import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { Count } from "../../shared/words/Amounts.tsx"
@@ -27,21 +26,12 @@ export const Health = () => {
   const { change, text } = useTextSearch()
   const mayChange = useAllowed("providers:update")
   const states = useApi("/admin-ui/admin/provider-health/state", {})
-  const { error, isBusy, submit } = useSubmit<unknown>()
-  const isAsked = text("do") === "check"
-  const check = useEffectEvent(() => {
-    change({ do: undefined })
-    if (mayChange) void submit(() => call("POST", checkPath, {}), { refresh: true })
-  })
-  useEffect(() => {
-    if (isAsked) check()
-  }, [isAsked])
+  const close = () => change({ do: undefined })
   return (
     <Stack gap="sm">
-      {error !== null && <ErrorNote error={error} />}
       <Panel
         title="Checks"
-        note={isBusy ? "Checking…" : "Each enabled upstream and service, as the last check or an operator left it."}
+        note="Each enabled upstream and service, as the last check or an operator left it."
         query={states}
         height={180}
         flush
@@ -51,7 +41,7 @@ export const Health = () => {
               <Button variant="default" onClick={() => change({ do: "state" })}>
                 Record a state by hand
               </Button>
-              <Button variant="default" loading={isBusy} onClick={() => change({ do: "check" })}>
+              <Button variant="default" onClick={() => change({ do: "check" })}>
                 Run checks
               </Button>
             </>
@@ -74,10 +64,30 @@ export const Health = () => {
       </Panel>
       <Observed />
       <HealthHistory subject={text("of")} />
-      {text("do") === "state" && mayChange && (
-        <HealthForm states={states.data ?? []} onClose={() => change({ do: undefined })} />
-      )}
+      {text("do") === "state" && mayChange && <HealthForm states={states.data ?? []} onClose={close} />}
+      {text("do") === "check" && mayChange && <CheckDialog onClose={close} />}
     </Stack>
+  )
+}
+
+/** Asks first: an address that somebody else has made must not send anything by itself. */
+const CheckDialog = ({ onClose }: { readonly onClose: () => void }) => {
+  const { error, isBusy, submit } = useSubmit<unknown>()
+  const check = async () => {
+    const states = await submit(() => call("POST", checkPath, {}), { refresh: true })
+    if (states !== undefined) onClose()
+  }
+  return (
+    <ChangeDialog
+      title="Check the upstreams"
+      action="Run the checks"
+      isBusy={isBusy}
+      error={error}
+      onClose={onClose}
+      onConfirm={() => void check()}
+    >
+      <p>Each enabled upstream and service gets one request. What the checks find is recorded as its state.</p>
+    </ChangeDialog>
   )
 }
 
