@@ -16,7 +16,17 @@ const isWhole = process.env["SVC_TEST_PAGES"] === "all"
 /** Keeps a picture of each page in this directory. */
 const pictures = process.env["SVC_TEST_PICTURES"]
 
-const operatorPages = ({ changeId, group, keyId, letterId, projectId, requestId, taskId }: TypicalInstallation) => [
+const operatorPages = ({
+  cancellationId,
+  changeId,
+  group,
+  keyId,
+  letterId,
+  projectId,
+  replayId,
+  requestId,
+  taskId
+}: TypicalInstallation) => [
   ...["/", "/requests", `/requests/${requestId}`, "/usage", "/limits", "/limits/budgets", "/limits/requests"],
   ...[
     "/tasks/board",
@@ -24,17 +34,44 @@ const operatorPages = ({ changeId, group, keyId, letterId, projectId, requestId,
     `/tasks/${taskId}`,
     `/tasks/${taskId}?tab=graph`,
     "/tasks/cancellations",
+    `/tasks/cancellations/${cancellationId}`,
     "/dead-letters",
-    "/dead-letters?tab=queues"
+    "/dead-letters?tab=queues",
+    `/dead-letters/replays/${replayId}`
   ],
   ...[`/dead-letters/${letterId}`, `/dead-letters/group?${group}`],
   ...["/keys", "/keys/new", `/keys/${keyId}`, `/keys/${keyId}?tab=policy`, "/projects", `/projects/${projectId}`],
   ...["/keys/changes", `/keys/changes/${changeId}`],
   ...["/policies", "/policies/simulate", "/guardrails", "/guardrails?tab=executions", "/guardrails/no-secrets"],
-  ...["/models", "/routes", "/upstreams", "/services", "/studio"],
+  ...["/models", "/routes", "/upstreams", "/services", "/services/summaries", "/studio"],
   ...["/audit", "/configuration", "/operators", "/settings", "/system"]
 ]
+/** The other tabs, views and drawers of these pages. */
+const operatorViews = ({ keyId, letterId, projectId, requestId, taskId }: TypicalInstallation) => [
+  ...[`/requests?open=${requestId}`, "/usage?group=task_type", "/usage?tab=unused", "/limits?unit=usd"],
+  ...["/tasks/board?view=map", ...tabs(`/tasks/${taskId}`, "sequence", "statuses", "calls", "data", "raw")],
+  ...tabs("/dead-letters", "letters", "unknown", "replays", "archive"),
+  ...tabs(`/dead-letters/${letterId}`, "edit", "attempts", "headers", "stack"),
+  ...tabs(`/keys/${keyId}`, "guardrails", "services", "requests", "changes"),
+  ...tabs(`/projects/${projectId}`, "limits", "usage", "services", "layers", "changes"),
+  ...["/policies?tab=effective", "/policies?tab=deleted", "/policies?kind=team&scope=shop"],
+  ...["/policies/simulate?kind=team&scope=shop", "/guardrails/no-secrets?tab=coverage&outcome=none"],
+  ...tabs("/guardrails/no-secrets", "bench", "executions"),
+  ...["/models?tab=prices", ...tabs("/upstreams", "health", "credentials", "passthrough")],
+  ...tabs("/services/summaries", "openapi", "prices", "usage"),
+  ...[...tabs("/studio", "registry", "versions"), ...tabs("/configuration", "plan", "history")],
+  ...tabs("/operators", "people", "sessions"),
+  ...[`/keys?open=${keyId}`, `/tasks?open=${taskId}`, "/audit?open=1", "/usage?group=key&split=model&measure=tokens"],
+  ...["/limits", "/projects", "/upstreams", "/services", "/operators", "/policies", "/guardrails"].map(creating),
+  ...["/services/summaries?do=edit", "/guardrails/no-secrets?do=edit", "/policies?do=edit&kind=team&scope=shop"],
+  ...["/upstreams?tab=health&do=state", "/upstreams?tab=health&do=check", "/audit?do=verify", "/routes?do=all"],
+  ...["/models?do=import", "/models?do=price&model=gpt-5"]
+]
+const creating = (path: string) => `${path}?do=${path === "/limits" ? "raise" : "create"}`
+const tabs = (path: string, ...names: ReadonlyArray<string>) => names.map((name) => `${path}?tab=${name}`)
+
 const holderPages = ["/my", "/my/use", "/my/models", "/my/requests", "/my/guardrails", "/my/key"]
+const holderViews = ["/my/requests?tab=raises", "/my?measure=tokens"]
 
 /** None of these ids exists. */
 const nothing: TypicalInstallation = {
@@ -45,6 +82,8 @@ const nothing: TypicalInstallation = {
   requestId: "none",
   taskId: "none",
   letterId: "none",
+  replayId: "00000000-0000-4000-8000-000000000004",
+  cancellationId: "00000000-0000-4000-8000-000000000005",
   group: ""
 }
 
@@ -91,6 +130,11 @@ const lookAt = async (
   { isLoading = false, name, width }: { readonly isLoading?: boolean; readonly name: string; readonly width: number }
 ): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
+  const sent: Array<string> = []
+  page.on("request", (request) => {
+    const { pathname } = new URL(request.url())
+    if (request.method() !== "GET" && api.test(pathname)) sent.push(`${request.method()} ${pathname}`)
+  })
   for (const path of paths) {
     const found: Array<string> = []
     const release = isLoading ? await holdRequests(page, api) : undefined
@@ -119,6 +163,8 @@ const lookAt = async (
     }
     const { moved, sum } = await shiftOf(page)
     if (sum > mostShift) found.push(`moves by ${sum.toFixed(2)}: ${moved}`)
+    // somebody else may have made the address
+    found.push(...sent.splice(0).map((request) => `sends ${request} before anybody has pressed anything`))
     wrong.push(...found.map((problem) => `${path} ${problem}`))
   }
   return wrong
@@ -176,7 +222,10 @@ const testFilled = (fixture: Fixture, programs: Programs) =>
       const holder = { token: () => made().holderKey }
 
       testState(fixture, portal, "operators", operators, viewsOf(["light", 1280], ["dark", 360]))
+      testState(fixture, portal, "operators, views", () => someOf(operatorViews(made())), viewsOf(["light", 360]))
       testState(fixture, portal, "holders", () => holderPages, viewsOf(["dark", 1280], ["light", 360]), holder)
+
+      testState(fixture, portal, "holders, views", () => someOf(holderViews), viewsOf(["dark", 360]), holder)
 
       const failing = {
         prepare: ({ answer }: OpenedPage) => answer(api, { status: 500, message: "The database is away." })

@@ -13,6 +13,9 @@ export interface TypicalInstallation {
   readonly requestId: string
   readonly taskId: string
   readonly letterId: string
+  readonly replayId: string
+  /** The id of a cancellation of tasks. */
+  readonly cancellationId: string
   /** The query of the page of its group. */
   readonly group: string
 }
@@ -62,6 +65,15 @@ export const fill = async (
     input_usd_per_million: 1.25,
     output_usd_per_million: 10
   })
+  await gateway.operate("POST", "/services", {
+    name: "summaries",
+    upstream_base_url: "https://summaries.example",
+    project_id: projectId,
+    openapi_endpoints: [{ method: "POST", path_template: "/jobs/{id}" }],
+    endpoint_pricing_rules: [
+      { method: "POST", path_template: "/jobs/{id}", cost_mode: "fixed", estimated_cost_usd: 0.02 }
+    ]
+  })
   for (const [key, model, times] of [
     [laptop, "gpt-5", 6],
     [longest, longestModel, 2],
@@ -76,11 +88,16 @@ export const fill = async (
     add_tags: ["first day"]
   })
   const requestId = await send(portal, laptop.raw, "gpt-5")
-  const lettersPath = "/admin-ui/tasks/dlq/messages?limit=1"
-  await eventuallyTrue(async () => (await read(portal, lettersPath)).includes("dlq_id"))
-  const letters: { readonly items: ReadonlyArray<Letter> } = JSON.parse(await read(portal, lettersPath))
-  const [letter] = letters.items
-  assert(letter !== undefined)
+  const letters = async (): Promise<ReadonlyArray<Letter>> =>
+    JSON.parse(await ask(portal, "/dlq/messages?limit=2")).items
+  await eventuallyTrue(async () => (await letters()).length === 2)
+  const [letter, replayed] = await letters()
+  assert(letter !== undefined && replayed !== undefined)
+  const replay = await ask(portal, "/dlq/replays", {
+    ids: [replayed.dlq_id],
+    plan: { steps: [1], rate: 20, stop_after: 3 }
+  })
+  const cancellation = await ask(portal, "/tasks/cancellations", { task_ids: [letter.task_id], reason: "not needed" })
   return {
     projectId,
     keyId: laptop.id,
@@ -89,6 +106,8 @@ export const fill = async (
     requestId,
     taskId: letter.task_id,
     letterId: letter.dlq_id,
+    replayId: textAt(JSON.parse(replay), "replay_id"),
+    cancellationId: textAt(JSON.parse(cancellation), "cancellation_id"),
     group: new URLSearchParams({
       queue_name: letter.queue_name,
       reason: letter.reason,
@@ -107,8 +126,12 @@ const send = async ({ gateway }: Portal, key: string, model: string): Promise<st
   return response.headers.get("x-request-id") ?? ""
 }
 
-const read = async ({ adminToken, gateway }: Portal, path: string): Promise<string> => {
-  const response = await fetch(gateway.control + path, { headers: { authorization: `Bearer ${adminToken}` } })
+/** Asks the API of tasks. */
+const ask = async ({ adminToken, gateway }: Portal, path: string, body?: object): Promise<string> => {
+  const response = await fetch(`${gateway.control}/admin-ui/tasks${path}`, {
+    headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+    ...(body !== undefined && { method: "POST", body: JSON.stringify(body) })
+  })
   return response.text()
 }
 

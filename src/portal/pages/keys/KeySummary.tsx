@@ -1,6 +1,7 @@
-import { Stack } from "@mantine/core"
+import { Skeleton, Stack } from "@mantine/core"
 import { useApi } from "../../api/queries.ts"
 import { Panel } from "../../shared/page/Panel.tsx"
+import { useSettled } from "../../shared/page/useSettled.ts"
 import { EffectiveTable } from "../../shared/policy/EffectiveTable.tsx"
 import { KeyActions } from "./actions/KeyActions.tsx"
 import { KeyFacts } from "./words/KeyFacts.tsx"
@@ -10,15 +11,18 @@ import { keyPath } from "./words/key.ts"
 export const KeySummary = ({ id }: { readonly id: string }) => {
   const key = useApi(keyPath, { params: { id } })
   const effective = useApi("/admin-ui/admin/policy/effective", { query: { key_id: id } })
+  const isKnown = useSettled([key])
   return (
     <Stack gap="sm">
-      {key.data?.id === id && <KeyActions of={key.data} />}
+      {key.data?.id === id ? <KeyActions of={key.data} /> : <Skeleton height={30} />}
       <Panel query={key} height={260}>
         {key.data !== undefined && <KeyFacts of={key.data} />}
       </Panel>
-      <Panel title="What holds for it" query={effective} height={160} flush>
-        {effective.data !== undefined && <EffectiveTable effective={effective.data} />}
-      </Panel>
+      {isKnown && (
+        <Panel title="What holds for it" query={effective} height={160} flush>
+          {effective.data !== undefined && <EffectiveTable effective={effective.data} />}
+        </Panel>
+      )}
     </Stack>
   )
 }

@@ -52,7 +52,7 @@ export const StoredPrices = () => {
     })
   return (
     <>
-      <Panel query={stored} height={320} flush>
+      <Panel title="Prices" note="in US dollars per million tokens" query={stored} height={320} flush>
         <DataTable
           name="prices"
           label="Stored prices"
@@ -94,10 +94,10 @@ interface Changes {
 }
 
 const headers = {
-  input: "Input, $ per million",
-  output: "Output, $ per million",
-  cached_input: "Cached input, $ per million",
-  cache_write: "Cache write, $ per million"
+  input: "Input",
+  output: "Output",
+  cached_input: "Cached input",
+  cache_write: "Cache write"
 } as const
 
 const columnsOf = (changes: Changes | undefined): ReadonlyArray<Column<ModelPrice>> => [

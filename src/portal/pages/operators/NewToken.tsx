@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Modal, Stack, TextInput } from "@mantine/core"
+import { Button, Checkbox, Group, Modal, Skeleton, Stack, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../api/queries.ts"
 import { useSession } from "../../api/session.ts"
@@ -11,6 +11,9 @@ import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { staleAfterTokens, tokensPath } from "./operator.ts"
 
 const scopesPath = "/admin-ui/admin/operator-tokens/scopes"
+
+/** Of those that the first token may give, in pixels. */
+const scopesHeight = 460
 
 /** Makes a token with some of the scopes that the caller has. */
 export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
@@ -73,6 +76,7 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
             error={errorOf("scopes")}
           >
             <Stack gap={6} mt={4}>
+              {scopes.isPending && <Skeleton height={scopesHeight} />}
               {offered.map(({ help, scope }) => (
                 <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={help} />
               ))}

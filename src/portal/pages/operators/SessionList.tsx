@@ -34,8 +34,14 @@ export const SessionList = () => {
     })
   const columns: ReadonlyArray<Column<Session>> = [
     { id: "name", header: "Of", cell: ({ token_name }) => <ForeignText>{token_name}</ForeignText> },
-    { id: "created", header: "Signed in", main: true, cell: ({ created_at }) => <When at={created_at} /> },
-    { id: "used", header: "Last used", main: true, cell: ({ used_at }) => <When at={used_at} /> },
+    {
+      id: "created",
+      header: "Signed in",
+      main: true,
+      labelled: true,
+      cell: ({ created_at }) => <When at={created_at} />
+    },
+    { id: "used", header: "Last used", main: true, labelled: true, cell: ({ used_at }) => <When at={used_at} /> },
     { id: "expires", header: "Ends unless used", cell: ({ expires_at }) => <When at={expires_at} /> },
     {
       id: "actions",

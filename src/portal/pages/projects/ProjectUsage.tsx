@@ -44,7 +44,7 @@ export const ProjectUsage = ({ of: project }: { readonly of: Project }) => {
         />
       </Tiles>
       <Panel
-        title="Cost"
+        title="Cost over time"
         query={series}
         height={220}
         actions={<PathLink path={`/usage?project_id=${project.id}`}>All usage</PathLink>}

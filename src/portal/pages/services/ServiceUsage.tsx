@@ -37,7 +37,7 @@ export const ServiceUsage = ({ name }: { readonly name: string }) => {
         />
       </Tiles>
       <Panel
-        title="Requests"
+        title="Requests over time"
         query={series}
         height={240}
         actions={<PathLink path={`/requests?service=${encodeURIComponent(name)}`}>Its requests</PathLink>}

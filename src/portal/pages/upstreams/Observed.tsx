@@ -33,7 +33,7 @@ export const Observed = () => {
           query={observed}
           label="Observed"
           value={countText(rows.length)}
-          detail="providers and services with requests"
+          detail={rows.length === 1 ? "provider or service with requests" : "providers and services with requests"}
         />
         <Tile
           query={observed}

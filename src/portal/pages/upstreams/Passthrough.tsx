@@ -1,5 +1,5 @@
 import { Button, Stack } from "@mantine/core"
-import { useState } from "react"
+import { Fragment, useState } from "react"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -38,9 +38,12 @@ export const Passthrough = () => {
             facts={[
               [
                 "enabled",
-                <StatusWord key="enabled" meaning={settings.enabled ? "warning" : "idle"}>
-                  {settings.enabled ? "open" : "closed: such requests are refused"}
-                </StatusWord>
+                <Fragment key="enabled">
+                  <StatusWord meaning={settings.enabled ? "warning" : "idle"}>
+                    {settings.enabled ? "open" : "closed"}
+                  </StatusWord>
+                  {!settings.enabled && " Such requests are refused."}
+                </Fragment>
               ],
               ["allowed_paths", <code key="paths">{settings.allowed_paths.join("  ")}</code>],
               ["allowed_methods", <code key="methods">{settings.allowed_methods.join(" ")}</code>],

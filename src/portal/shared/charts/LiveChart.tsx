@@ -46,7 +46,7 @@ export const LiveChart = (props: LiveChartProps) => {
           {series.map((one, place) => (
             <li key={one.key}>
               <span className={styles.swatch} style={{ background: colorOf(one, place) }} aria-hidden="true" />
-              <ForeignText>{one.label}</ForeignText>
+              <ForeignText title={one.label}>{one.label}</ForeignText>
             </li>
           ))}
         </ul>

@@ -93,7 +93,7 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
           {series.map((one, place) => (
             <li key={one.key}>
               <span className={styles.swatch} style={{ background: colorOf(one, place) }} />
-              <ForeignText>{one.label}</ForeignText>
+              <ForeignText title={one.label}>{one.label}</ForeignText>
             </li>
           ))}
         </ul>

@@ -35,6 +35,9 @@ interface Props extends Omit<SelectProps, "data" | "filter" | "onChange" | "onSe
   readonly isFocused?: boolean
 }
 
+/** Of the choice that a dialog begins with. Its list would cover what else the dialog says. */
+export const focusedFirst = { "data-autofocus": true, openOnFocus: false } as const
+
 /** A choice among more objects than a list can hold: the server finds them while a person types. */
 export const SearchedSelect = (props: Props) => {
   const {
@@ -66,7 +69,7 @@ export const SearchedSelect = (props: Props) => {
       filter={({ options }) => options}
       searchable
       nothingFoundMessage={found === undefined || isSearching ? "Looking…" : nothing}
-      {...(isFocused && { "data-autofocus": true })}
+      {...(isFocused && focusedFirst)}
     />
   )
 }

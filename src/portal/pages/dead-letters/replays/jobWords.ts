@@ -1,4 +1,5 @@
 import type { ReplayJob, ReplayStep } from "../../../api/TaskTypes.ts"
+import { countedText } from "../../../shared/words/format.ts"
 import type { Meaning } from "../../../shared/words/StatusWord.tsx"
 
 /** What is proved of all steps. Jobs without a plan prove nothing by themselves. */
@@ -23,7 +24,7 @@ export const meaningOfJob = (job: ReplayJob): Meaning => {
 
 export const selectionText = ({ filter, total }: ReplayJob): string =>
   filter === null
-    ? `${total} letters by their ids`
+    ? countedText(total, "letter by its id", "letters by their ids")
     : Object.entries(filter)
         .filter(([name]) => name !== "state")
         .map(([name, value]) => `${name}: ${value ?? "none"}`)

@@ -2,7 +2,7 @@ import { Select } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { shownText } from "../../../shared/foreign/marks.ts"
-import { type Choice, SearchedSelect, useTypedSearch } from "../../../shared/keys/SearchedSelect.tsx"
+import { type Choice, focusedFirst, SearchedSelect, useTypedSearch } from "../../../shared/keys/SearchedSelect.tsx"
 import { statePath } from "../state/limitStates.ts"
 
 interface Props {
@@ -59,7 +59,7 @@ const UsedKeys = ({ id, name, onChange }: Props) => {
       allowDeselect={false}
       nothingFoundMessage="No usable key matches"
       error={used.error?.message}
-      {...(id === undefined && { "data-autofocus": true })}
+      {...(id === undefined && focusedFirst)}
       mb="sm"
     />
   )

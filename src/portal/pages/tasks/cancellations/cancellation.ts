@@ -23,7 +23,7 @@ export const searchOf = (query: Readonly<Record<string, string>>): string =>
 
 /** Which tasks it is about. */
 export const selectionText = ({ query, total }: CancellationJob): string =>
-  query === null ? `${countedText(total, "task")} by their ids` : searchOf(query)
+  query === null ? countedText(total, "task by its id", "tasks by their ids") : searchOf(query)
 
 /** Counts the tasks that the cancellation is done with: they have ended, or go on because it was withdrawn. */
 export const settledOf = ({ cancelled, ended, failed, withdrawn }: CancellationJob): number =>

@@ -35,6 +35,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     id: "message",
     header: "Message",
     main: true,
+    wide: true,
     cell: ({ message }) => (message == null ? "–" : <ForeignText title={message}>{message}</ForeignText>)
   },
   {
