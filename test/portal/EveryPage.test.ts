@@ -222,11 +222,6 @@ const testFilled = (fixture: Fixture, programs: Programs) =>
       const holder = { token: () => made().holderKey }
 
       testState(fixture, portal, "operators", operators, viewsOf(["light", 1280], ["dark", 360]))
-      testState(fixture, portal, "operators, views", () => someOf(operatorViews(made())), viewsOf(["light", 360]))
-      testState(fixture, portal, "holders", () => holderPages, viewsOf(["dark", 1280], ["light", 360]), holder)
-
-      testState(fixture, portal, "holders, views", () => someOf(holderViews), viewsOf(["dark", 360]), holder)
-
       const failing = {
         prepare: ({ answer }: OpenedPage) => answer(api, { status: 500, message: "The database is away." })
       }
@@ -238,6 +233,12 @@ const testFilled = (fixture: Fixture, programs: Programs) =>
       testState(fixture, portal, "operators, loading", () => someOf(operators()), viewsOf(["light", 360]), loading)
       const holderLoading = { ...loading, ...holder }
       testState(fixture, portal, "holders, loading", () => someOf(holderPages), viewsOf(["dark", 1280]), holderLoading)
+
+      const views = () => someOf(operatorViews(made()))
+      testState(fixture, portal, "operators, views", views, viewsOf(["light", 360]))
+      testState(fixture, portal, "holders, views", () => someOf(holderViews), viewsOf(["dark", 360]), holder)
+      testState(fixture, portal, "operators, views, errors", views, viewsOf(), failing)
+      testState(fixture, portal, "operators, views, loading", views, viewsOf(), loading)
 
       const forbidden = {
         token: () => portal.tokenWith("audit:read"),

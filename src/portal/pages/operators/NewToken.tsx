@@ -67,7 +67,6 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
             required
             data-autofocus
           />
-          {scopes.error !== null && <ErrorNote error={scopes.error} />}
           <Checkbox.Group
             label="Scopes"
             description="Only those that your own token has."
@@ -75,8 +74,9 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
             onChange={setChosen}
             error={errorOf("scopes")}
           >
-            <Stack gap={6} mt={4}>
+            <Stack gap={6} mt={4} mih={scopes.data === undefined ? scopesHeight : undefined}>
               {scopes.isPending && <Skeleton height={scopesHeight} />}
+              {scopes.error !== null && <ErrorNote error={scopes.error} />}
               {offered.map(({ help, scope }) => (
                 <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={help} />
               ))}
