@@ -206,6 +206,51 @@ describePortal("Policies", (portal) => {
     assert.deepInclude(layer.guardrail_policy, { mandatory_guardrails: ["pii-redact"] })
   })
 
+  it("are tried out on the layer that is chosen, keep what another person changes meanwhile, and wait for readable text", async () => {
+    const layer = (scope_id: string, ...mandatory_guardrails: ReadonlyArray<string>) =>
+      portal.gateway.operate("POST", "/policy-layers", {
+        kind: "team",
+        scope_id,
+        guardrail_policy: { mandatory_guardrails }
+      })
+    await layer("first", "pii-redact")
+    await layer("second")
+    const { page, problems } = await portal.open("/policies/simulate?kind=team&scope=first")
+    problems.expect(/^409 PATCH/)
+    const change = page.getByRole("region", { name: "The change" })
+    const mandatory = change.getByRole("combobox", { name: "mandatory_guardrails" })
+    const optional = change.getByRole("combobox", { name: "optional_guardrails" })
+    const pick = async () => {
+      await optional.click()
+      await page.getByRole("option", { name: "pii-redact" }).click()
+      await page.keyboard.press("Escape")
+    }
+    await mandatory.waitFor()
+    await pick()
+    // the lists of one layer are no change of another one
+    await change.getByRole("textbox", { name: "Team" }).fill("second")
+    await change.getByText("The layer as it is, with these changes:").waitFor()
+    await page.getByRole("button", { name: "Decide", exact: true }).waitFor()
+    await pick()
+    await page.getByRole("button", { name: "Decide now, and with the change" }).waitFor()
+
+    const overrides = change.getByRole("textbox", { name: "guardrail_config_overrides" })
+    await overrides.fill('{"pii-redact": {')
+    const make = page.getByRole("button", { name: "Make this change" })
+    await make.click()
+    assert.strictEqual(await page.getByRole("dialog").count(), 0)
+    await overrides.fill("{}")
+
+    await layer("second", "pii-redact")
+    await make.click()
+    await page.getByRole("dialog").getByRole("button", { name: "Change it" }).click()
+    await page.getByText("Somebody else changed this").waitFor()
+    assert.deepInclude(Object(await layerOf("second")).guardrail_policy, {
+      mandatory_guardrails: ["pii-redact"],
+      optional_guardrails: []
+    })
+  })
+
   it("are tried out by whoever may not see the catalogue of guardrails, too", async () => {
     const { axe, page } = await portal.open("/policies/simulate?kind=global", { scopes: ["policies:update"] })
     const change = page.getByRole("region", { name: "The change" })

@@ -15,17 +15,35 @@ import { changesOf, type ProposalDraft } from "./proposal.ts"
 interface Props {
   readonly draft: ProposalDraft
   readonly keyId: string | undefined
+  /** The id of the form that has the change. What cannot be read there is no part of the change yet. */
+  readonly form: string
+  readonly onDone: () => void
 }
 
 /** Makes the change that was tried out. */
-export const Applied = ({ draft, keyId }: Props) => {
+export const Applied = ({ draft, form, keyId, onDone }: Props) => {
   const [isOpen, setOpen] = useState(false)
   const close = () => setOpen(false)
   return (
     <Group justify="end" mt="sm">
-      <Button onClick={() => setOpen(true)}>Make this change</Button>
+      <Button
+        form={form}
+        onClick={({ currentTarget }) => {
+          if (currentTarget.form?.reportValidity() === true) setOpen(true)
+        }}
+      >
+        Make this change
+      </Button>
       {isOpen && draft.what === "layer" && draft.layer !== undefined && (
-        <LayerReview layer={draft.layer} changes={changesOf(draft)} onClose={close} onDone={close} />
+        <LayerReview
+          layer={draft.layer}
+          changes={changesOf(draft)}
+          onClose={close}
+          onDone={() => {
+            close()
+            onDone()
+          }}
+        />
       )}
       {isOpen && draft.what === "key" && keyId !== undefined && (
         <KeyReview id={keyId} policy={draft.policy} onClose={close} />

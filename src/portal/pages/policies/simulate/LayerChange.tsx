@@ -7,7 +7,7 @@ import { GuardrailForm } from "../../../shared/policy/GuardrailForm.tsx"
 import { usePolicyFields } from "../../../shared/policy/usePolicyFields.ts"
 import { ScopeFields } from "../editor/ScopeFields.tsx"
 import { isStored, layersPath, newLayer, policyOf, scopeQuery } from "../words/layer.ts"
-import { hasScope, type ProposalDraft } from "./proposal.ts"
+import { hasScope, isProposed, noChanges, type ProposalDraft } from "./proposal.ts"
 import { noGuardrails } from "./request.ts"
 
 interface Props {
@@ -22,13 +22,17 @@ export const LayerChange = ({ draft, onChange }: Props) => {
   const described = usePolicyFields()
   const found = useApi(layersPath, { query: scopeQuery(kind, scope) }, { enabled: isReady })
   const layers = isReady && !found.isPlaceholderData ? found.data : undefined
-  const layer = useMemo(
+  const newest = useMemo(
     () => (layers === undefined ? undefined : (layers[0] ?? newLayer(kind, scope))),
     [layers, kind, scope]
   )
-  // the change is shown, and made, on top of what is stored
-  const note = useEffectEvent((stored: typeof layer) => onChange({ ...draft, layer: stored }))
-  useEffect(() => note(layer), [layer])
+  const { layer } = draft
+  // a change is shown, and made, on top of the version with which it began: who was faster is told when it is made
+  const hasBegun = layer !== undefined && isProposed(draft)
+  const note = useEffectEvent(() => onChange({ ...draft, layer: newest }))
+  useEffect(() => {
+    if (newest !== undefined && !hasBegun) note()
+  }, [newest, hasBegun])
   const stored = layer !== undefined && isStored(layer) ? layer : undefined
   const guardrails = { ...noGuardrails, ...stored?.guardrail_policy }
   return (
@@ -36,7 +40,7 @@ export const LayerChange = ({ draft, onChange }: Props) => {
       <ScopeFields
         kind={kind}
         scope={scope}
-        onChange={(next, id) => onChange({ ...draft, kind: next, scope: id, layer: undefined })}
+        onChange={(next, id) => onChange({ ...draft, ...noChanges, kind: next, scope: id, layer: undefined })}
       />
       {isReady && layer === undefined && found.error !== null && (
         <ErrorNote error={found.error} onRetry={() => void found.refetch()} />
@@ -50,27 +54,31 @@ export const LayerChange = ({ draft, onChange }: Props) => {
               : "There is no such layer yet: it would be made."}
         </p>
       )}
-      <h3>Each key by itself</h3>
-      <ChosenFields
-        before={stored === undefined ? {} : policyOf(stored)}
-        changes={draft.policy}
-        onChange={(policy) => onChange({ ...draft, policy })}
-      />
-      <h3>All keys together</h3>
-      <ChosenFields
-        label="Change a shared limit"
-        before={{ ...stored?.shared }}
-        changes={draft.shared}
-        onChange={(shared) => onChange({ ...draft, shared })}
-        only={({ field }) => described.data?.shared.includes(field) === true}
-      />
-      <h3>Guardrails</h3>
-      <GuardrailForm
-        // its text of overrides begins with those that are stored
-        key={stored === undefined ? "" : `${stored.id} ${stored.updated_at}`}
-        values={{ ...guardrails, ...draft.guardrails }}
-        onChange={(values) => onChange({ ...draft, guardrails: changedValues({ ...guardrails }, { ...values }) })}
-      />
+      {layer !== undefined && (
+        <>
+          <h3>Each key by itself</h3>
+          <ChosenFields
+            before={stored === undefined ? {} : policyOf(stored)}
+            changes={draft.policy}
+            onChange={(policy) => onChange({ ...draft, policy })}
+          />
+          <h3>All keys together</h3>
+          <ChosenFields
+            label="Change a shared limit"
+            before={{ ...stored?.shared }}
+            changes={draft.shared}
+            onChange={(shared) => onChange({ ...draft, shared })}
+            only={({ field }) => described.data?.shared.includes(field) === true}
+          />
+          <h3>Guardrails</h3>
+          <GuardrailForm
+            // its text of overrides begins with those that are stored
+            key={stored === undefined ? "" : `${stored.id} ${stored.updated_at}`}
+            values={{ ...guardrails, ...draft.guardrails }}
+            onChange={(values) => onChange({ ...draft, guardrails: changedValues({ ...guardrails }, { ...values }) })}
+          />
+        </>
+      )}
     </>
   )
 }

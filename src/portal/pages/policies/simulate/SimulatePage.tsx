@@ -1,6 +1,6 @@
 import { Button, Stack } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
-import { useState } from "react"
+import { useId, useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -9,7 +9,7 @@ import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { Applied } from "./Applied.tsx"
 import { Decisions } from "./Decisions.tsx"
 import { Proposal } from "./Proposal.tsx"
-import { impactOf, isProposed, type ProposalDraft, proposalFor, simulationOf } from "./proposal.ts"
+import { impactOf, isProposed, noChanges, type ProposalDraft, proposalFor, simulationOf } from "./proposal.ts"
 import { RequestForm } from "./RequestForm.tsx"
 import { bodyOf, firstRequest, type RequestDraft } from "./request.ts"
 import styles from "./Simulate.module.css"
@@ -23,6 +23,7 @@ const SimulatePage = () => {
   )
   const [proposal, setProposal] = useState<ProposalDraft>(() => proposalFor(text("kind"), text("scope")))
   const simulations = useSimulations()
+  const formId = useId()
   const body = bodyOf(request)
   const impact = impactOf(proposal, request)
   const run = () => {
@@ -48,6 +49,7 @@ const SimulatePage = () => {
         }
       />
       <form
+        id={formId}
         onSubmit={(event) => {
           event.preventDefault()
           run()
@@ -74,7 +76,12 @@ const SimulatePage = () => {
         {impact !== undefined && (
           <Panel>
             <ImpactNote proposal={impact} />
-            <Applied draft={proposal} keyId={request.key_id} />
+            <Applied
+              draft={proposal}
+              form={formId}
+              keyId={request.key_id}
+              onDone={() => setProposal({ ...proposal, ...noChanges, layer: undefined })}
+            />
           </Panel>
         )}
       </Stack>
