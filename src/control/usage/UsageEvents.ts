@@ -67,9 +67,10 @@ const make = Effect.gen(function* () {
      session_id, client, denial->>'check' AS denied_by, denial->>'layer' AS denied_in_layer,
      coalesce(guardrail_action_count, 0) AS guardrail_action_count,
      CASE WHEN guardrail_action_count > 0 THEN (
-       SELECT coalesce(sum(ran.latency_ms), 0)::bigint FROM guardrail_execution_events AS ran
+       SELECT CASE WHEN count(*) > 0 THEN coalesce(sum(ran.latency_ms) FILTER (WHERE ran.mode = 'pre_call'), 0)::bigint END
+       FROM guardrail_execution_events AS ran
        WHERE ran.created_at > usage_events.created_at AND ran.created_at < usage_events.created_at + interval '1 millisecond'
-         AND ran.request_id = usage_events.request_id AND ran.mode = 'pre_call'
+         AND ran.request_id = usage_events.request_id
      ) ELSE 0 END AS pre_call_ms,
      (SELECT name FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_name,
      (SELECT key_prefix FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_prefix,
@@ -196,7 +197,7 @@ const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd", "cached
     cache_write_tokens: Tokens,
     reasoning_tokens: Tokens,
     cost_nanos: Tokens,
-    pre_call_ms: Count
+    pre_call_ms: Schema.NullOr(Count)
   })
 )
 

@@ -146,6 +146,19 @@ suite("Usage", (it) => {
     })
   )
 
+  it.effect("a row does not tell the time of guardrails whose executions are deleted", () =>
+    Effect.gen(function* () {
+      const key_id = randomUUID()
+      yield* record({ key_id, created_at: `${noon}.5Z`, guardrail_action_count: 1 })
+      yield* record({ key_id, created_at: `${noon}.4Z` })
+      const page = yield* ok("GET", `${events}?key_id=${key_id}`)
+      assert.deepStrictEqual(
+        [0, 1].map((row) => at(page, "rows", row, "pre_call_ms")),
+        [null, 0]
+      )
+    })
+  )
+
   it.effect("every filter is an exact match; from is inside the range and to outside", () =>
     Effect.gen(function* () {
       const key_id = randomUUID()

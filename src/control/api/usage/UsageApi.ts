@@ -66,8 +66,8 @@ export const UsageEvent = Schema.Struct({
   client: OrNull,
   fallback_count: Schema.Int,
   guardrail_action_count: Schema.Int,
-  /** The time that guardrails took before the request was sent. Part of `gateway_ms`. */
-  pre_call_ms: Schema.Int
+  /** The time that guardrails took before the request was sent. `null` if their executions are deleted. */
+  pre_call_ms: Schema.NullOr(Schema.Int)
 }).annotate({ identifier: "UsageEvent" })
 export type UsageEvent = typeof UsageEvent.Type
 

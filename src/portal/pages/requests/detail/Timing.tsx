@@ -2,7 +2,7 @@ import { Fragment } from "react"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { durationText, percentText } from "../../../shared/words/format.ts"
-import { type Part, partsOf } from "../list/parts.ts"
+import { partsOf } from "../list/parts.ts"
 import styles from "./Timing.module.css"
 import type { Bundle } from "./useRequest.ts"
 
@@ -27,10 +27,7 @@ const barOf = (key: string, label: string, from: number, ms: number): Bar => ({
   ms
 })
 
-/** They run one after the other. Together they are one bar until it is known which ran. */
-const barsBefore = ({ from, label, ms }: Part, guardrails: Props["guardrails"]): ReadonlyArray<Bar> => {
-  const ran = guardrails.filter(({ mode }) => mode === "pre_call")
-  if (ran.length === 0) return [barOf("before", label, from, ms)]
+const oneAfterTheOther = (ran: Props["guardrails"], from: number): ReadonlyArray<Bar> => {
   let at = from
   return ran.map(({ latency_ms, name }) => {
     const bar = barOf(`before ${name}`, name, at, latency_ms)
@@ -42,9 +39,16 @@ const barsBefore = ({ from, label, ms }: Part, guardrails: Props["guardrails"]):
 /** Where the time went: one bar below the other, each where it began. */
 export const Timing = ({ guardrails, row }: Props) => {
   const whole = Math.max(1, row.latency_ms)
-  const bars = partsOf(row).flatMap((part) =>
-    part.kind === "guardrail" ? barsBefore(part, guardrails) : [{ ...part, key: part.kind }]
-  )
+  const [first, ...rest] = partsOf(row)
+  const before = guardrails.filter(({ mode }) => mode === "pre_call")
+  const bars = [
+    ...(first === undefined ? [] : [{ ...first, key: first.kind }]),
+    ...oneAfterTheOther(before, first === undefined ? 0 : first.from + first.ms),
+    // together until it is known which ran
+    ...rest
+      .filter(({ kind }) => kind !== "guardrail" || before.length === 0)
+      .map((part) => ({ ...part, key: part.kind }))
+  ]
   const after = guardrails
     .filter(({ mode }) => mode !== "pre_call")
     .map(({ latency_ms, name }) => barOf(`after ${name}`, name, Math.max(0, whole - latency_ms), latency_ms))

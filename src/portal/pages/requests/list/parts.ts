@@ -18,9 +18,9 @@ export const partsOf = ({
   status,
   upstream_ms
 }: Measured): ReadonlyArray<Part> => {
-  const checked = Math.min(latency_ms, pre_call_ms)
+  const checked = Math.min(latency_ms, pre_call_ms ?? 0)
   const guardrails = (until: number): ReadonlyArray<Part> =>
-    pre_call_ms === 0
+    checked === 0
       ? []
       : [{ kind: "guardrail", label: "Guardrails, before it was sent", from: until - checked, ms: checked }]
   if (upstream_ms === null) {
@@ -35,7 +35,12 @@ export const partsOf = ({
   const gateway = Math.max(checked, Math.min(latency_ms, gateway_ms ?? latency_ms - upstream_ms))
   const firstByte = Math.min(latency_ms, Math.max(gateway, first_byte_ms ?? latency_ms))
   return [
-    { kind: "gateway", label: "Gateway: authentication, policy, limits", from: 0, ms: gateway - checked },
+    {
+      kind: "gateway",
+      label: pre_call_ms === null ? "Gateway" : "Gateway, without guardrails",
+      from: 0,
+      ms: gateway - checked
+    },
     ...guardrails(gateway),
     { kind: "wait", label: "Upstream, until its first byte", from: gateway, ms: firstByte - gateway },
     { kind: "rest", label: "Response, until its end", from: firstByte, ms: latency_ms - firstByte }
