@@ -9,7 +9,7 @@ import {
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
-import { outcomeOf } from "./GuardrailOutcome.ts"
+import { outcomeOf } from "./CoverageOutcome.ts"
 
 type Refusal = Refused<"not_found"> | StoreFailure
 

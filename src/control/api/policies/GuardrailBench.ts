@@ -61,14 +61,17 @@ const outcomes = {
   optional: Counted,
   /** A policy forbids the guardrail, and requests pass without it. */
   forbidden: Counted,
-  /** A policy demands or configures the guardrail, and one forbids it or it is disabled: the requests are refused. */
+  /**
+   * The requests are refused: one policy demands the guardrail and one forbids it, one and the same configures and forbids
+   * it, or it is demanded and disabled.
+   */
   refused: Counted,
   none: Counted
 }
 
 /** What becomes of the requests of a key. */
-export const GuardrailOutcome = Schema.Literals(Struct.keys(outcomes))
-export type GuardrailOutcome = typeof GuardrailOutcome.Type
+export const CoverageOutcome = Schema.Literals(Struct.keys(outcomes))
+export type CoverageOutcome = typeof CoverageOutcome.Type
 
 /**
  * How many usable keys get a guardrail, by their own policies and the layers of their project and team. Layers of a route
@@ -92,7 +95,7 @@ export type GuardrailCoverage = typeof GuardrailCoverage.Type
 
 export const CoveredKeysQuery = Schema.Struct({
   /** Without it the list has all usable keys. */
-  outcome: Schema.optionalKey(GuardrailOutcome),
+  outcome: Schema.optionalKey(CoverageOutcome),
   limit: Schema.optionalKey(PageLimit),
   cursor: Schema.optionalKey(Cursor)
 })
@@ -105,7 +108,7 @@ export const CoveredKey = Schema.Struct({
   project_id: Schema.NullOr(Id),
   project_name: Schema.NullOr(Schema.String),
   team_id: Schema.NullOr(Schema.String),
-  outcome: GuardrailOutcome,
+  outcome: CoverageOutcome,
   /** What the key's own policy says of the guardrail. Empty if it does not name it. */
   selections: Schema.Array(GuardrailSelection)
 })

@@ -2,6 +2,7 @@ import { Stack } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useChosen } from "../../address/useChosen.ts"
 import type { ResponseOf } from "../../api/Endpoints.ts"
+import { useLiveRefresh } from "../../api/live.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
@@ -11,17 +12,19 @@ import { Panel } from "../../shared/page/Panel.tsx"
 import { Tile, Tiles } from "../../shared/page/Tile.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { countText } from "../../shared/words/format.ts"
-import { CoveredKeys } from "./CoveredKeys.tsx"
+import { CoveredKeys, coveredKeysPath } from "./CoveredKeys.tsx"
 import { outcomeOf, outcomes } from "./words/outcomes.ts"
 import { Selections } from "./words/Selections.tsx"
 
 const path = "/admin-ui/admin/guardrails/:name/coverage"
+const liveTopics = ["configuration"] as const
 type Layer = ResponseOf<"GET", typeof path>["layers"][number]
 
 /** Which keys get the guardrail, and which policies say so. */
 export const Coverage = ({ name }: { readonly name: string }) => {
   const { change, text } = useTextSearch()
   const coverage = useApi(path, { params: { name } })
+  useLiveRefresh(liveTopics, [path, coveredKeysPath])
   const mayChange = useAllowed("policies:update")
   const { data } = coverage
   const { choose, chosen } = useChosen(text("outcome"), (outcome: string | undefined) => change({ outcome }))

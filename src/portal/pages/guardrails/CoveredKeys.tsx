@@ -10,8 +10,8 @@ import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { type Outcome, outcomeOf } from "./words/outcomes.ts"
 import { Selections } from "./words/Selections.tsx"
 
-const path = "/admin-ui/admin/guardrails/:name/coverage/keys"
-type CoveredKey = ResponseOf<"GET", typeof path>[number]
+export const coveredKeysPath = "/admin-ui/admin/guardrails/:name/coverage/keys"
+type CoveredKey = ResponseOf<"GET", typeof coveredKeysPath>[number]
 
 interface Props {
   readonly name: string
@@ -21,7 +21,7 @@ interface Props {
 
 /** The keys with the chosen outcome, newest first. */
 export const CoveredKeys = ({ chosen, name }: Props) => {
-  const list = useApiList(path, { params: { name }, query: { outcome: chosen?.outcome, limit: 100 } })
+  const list = useApiList(coveredKeysPath, { params: { name }, query: { outcome: chosen?.outcome, limit: 100 } })
   return (
     <Panel
       title="Keys"

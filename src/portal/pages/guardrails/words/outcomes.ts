@@ -14,7 +14,7 @@ export const outcomes: ReadonlyArray<Outcome> = [
   { outcome: "by_default", label: "By default", detail: "every request, as it is on by default" },
   { outcome: "optional", label: "Optional", detail: "a request may ask for it" },
   { outcome: "forbidden", label: "Forbidden", detail: "requests pass without it" },
-  { outcome: "refused", label: "Refused", detail: "demanded, and forbidden or disabled" },
+  { outcome: "refused", label: "Refused", detail: "policies contradict each other, or it is disabled" },
   { outcome: "none", label: "Not selected", detail: "no policy selects it" }
 ]
 

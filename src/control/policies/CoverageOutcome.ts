@@ -1,5 +1,5 @@
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
-import type { GuardrailOutcome, GuardrailSelection } from "../api/policies/GuardrailBench.ts"
+import type { CoverageOutcome, GuardrailSelection } from "../api/policies/GuardrailBench.ts"
 
 /** The words of one policy about the guardrail. A policy that does not name it has none. */
 export type Selections = ReadonlyArray<GuardrailSelection>
@@ -14,7 +14,7 @@ export interface CatalogueEntry {
 export const outcomeOf = (
   policies: ReadonlyArray<Selections>,
   { default_on, enabled }: CatalogueEntry
-): GuardrailOutcome => {
+): CoverageOutcome => {
   const policy = policies.map(policyOf).reduce(GuardrailPolicy.merged, GuardrailPolicy.neutral)
   const isForbidden = policy.forbidden_guardrails.includes(name)
   const isMandatory = policy.mandatory_guardrails.includes(name)

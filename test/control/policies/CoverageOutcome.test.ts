@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Result } from "effect"
 import { GuardrailSelection } from "../../../src/control/api/policies/GuardrailBench.ts"
-import { outcomeOf, type Selections } from "../../../src/control/policies/GuardrailOutcome.ts"
+import { outcomeOf, type Selections } from "../../../src/control/policies/CoverageOutcome.ts"
 import type { GuardrailCatalogue, GuardrailDefinition } from "../../../src/guardrails/Definitions.ts"
 import * as Selection from "../../../src/guardrails/Selection.ts"
 import * as GuardrailPolicy from "../../../src/policy/GuardrailPolicy.ts"
