@@ -122,6 +122,16 @@ const shiftOf = (page: Page) =>
 
 const mostShift = 0.25
 
+/** Returns what takes the changes that a page has sent since the last call. */
+const changesSentBy = (page: Page): (() => ReadonlyArray<string>) => {
+  const sent: Array<string> = []
+  page.on("request", (request) => {
+    const { pathname } = new URL(request.url())
+    if (request.method() !== "GET" && api.test(pathname)) sent.push(`${request.method()} ${pathname}`)
+  })
+  return () => sent.splice(0)
+}
+
 /** Opens each address, and returns what is wrong with each page. */
 const lookAt = async (
   { axe, page }: OpenedPage,
@@ -130,11 +140,7 @@ const lookAt = async (
   { isLoading = false, name, width }: { readonly isLoading?: boolean; readonly name: string; readonly width: number }
 ): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
-  const sent: Array<string> = []
-  page.on("request", (request) => {
-    const { pathname } = new URL(request.url())
-    if (request.method() !== "GET" && api.test(pathname)) sent.push(`${request.method()} ${pathname}`)
-  })
+  const takeSent = changesSentBy(page)
   for (const path of paths) {
     const found: Array<string> = []
     const release = isLoading ? await holdRequests(page, api) : undefined
@@ -164,7 +170,7 @@ const lookAt = async (
     const { moved, sum } = await shiftOf(page)
     if (sum > mostShift) found.push(`moves by ${sum.toFixed(2)}: ${moved}`)
     // somebody else may have made the address
-    found.push(...sent.splice(0).map((request) => `sends ${request} before anybody has pressed anything`))
+    found.push(...takeSent().map((request) => `sends ${request} before anybody has pressed anything`))
     wrong.push(...found.map((problem) => `${path} ${problem}`))
   }
   return wrong
@@ -222,6 +228,19 @@ const testFilled = (fixture: Fixture, programs: Programs) =>
       const holder = { token: () => made().holderKey }
 
       testState(fixture, portal, "operators", operators, viewsOf(["light", 1280], ["dark", 360]))
+      testState(fixture, portal, "holders", () => holderPages, viewsOf(["dark", 1280], ["light", 360]), holder)
+
+      it("no address of a dialog sends a change by itself", { timeout: 120_000 }, async () => {
+        const { page } = await portal.open("/")
+        const takeSent = changesSentBy(page)
+        for (const path of operatorViews(made()).filter((one) => one.includes("do="))) {
+          await page.goto(`${portal.gateway.control}/admin-ui${path}`)
+          await page.getByRole("dialog").waitFor()
+          await settled(page)
+          assert.deepStrictEqual(takeSent(), [], path)
+        }
+      })
+
       const failing = {
         prepare: ({ answer }: OpenedPage) => answer(api, { status: 500, message: "The database is away." })
       }

@@ -59,7 +59,8 @@ export type LetterState = DeadLetterRecord["state"]
 export interface Queues {
   readonly queues: ReadonlyArray<QueueView>
   readonly broker: BrokerState
-  readonly hub: HubState
+  /** Processes of older versions do not tell it. */
+  readonly hub?: HubState
 }
 
 export interface Workers {

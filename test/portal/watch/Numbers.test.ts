@@ -314,7 +314,7 @@ describe("the alarms of the board", () => {
       return alarm?.sentence
     })
     assert.deepStrictEqual(sentences, [
-      "The hub has not started, so no status of a task is stored yet",
+      "The hub of this server has not started: it stores no new statuses of tasks yet",
       undefined,
       undefined,
       "Statuses are stored 4 min late: histories, lists and graphs of tasks are behind by so much"

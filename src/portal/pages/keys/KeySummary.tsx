@@ -14,7 +14,8 @@ export const KeySummary = ({ id }: { readonly id: string }) => {
   const isKnown = useSettled([key])
   return (
     <Stack gap="sm">
-      {key.data?.id === id ? <KeyActions of={key.data} /> : <Skeleton height={30} />}
+      {key.isPending && <Skeleton height={30} />}
+      {key.data?.id === id && <KeyActions of={key.data} />}
       <Panel query={key} height={260}>
         {key.data !== undefined && <KeyFacts of={key.data} />}
       </Panel>

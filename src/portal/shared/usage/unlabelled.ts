@@ -40,7 +40,7 @@ const unlabelled: Readonly<Record<string, Readonly<Record<string, Unlabelled>>>>
     unknown: {
       label: "tasks without a known type",
       reason:
-        "These are the requests of tasks that the index of tasks in PostgreSQL did not have when usage was summed up, nor a day later, or not with a type.",
+        "The index of tasks in PostgreSQL did not know the tasks of these requests, or not their types, within a day.",
       search: {}
     }
   }

@@ -91,7 +91,7 @@ export const useFindings = () => {
     ...ofTraffic(traffic.data ?? []),
     ...ofHealth(health.data ?? [], at),
     ...ofQueues(queues.data?.queues ?? []),
-    ...(queues.data === undefined ? [] : ofHub(queues.data.hub)),
+    ...(queues.data?.hub === undefined ? [] : ofHub(queues.data.hub)),
     ...ofLetters(letters.data?.queues ?? []),
     ...(index !== undefined && (!index.caught_up || index.failure !== null)
       ? [
