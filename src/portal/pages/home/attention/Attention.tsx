@@ -98,7 +98,7 @@ const Row = ({ finding: { name, path, search, sentence, weight } }: { readonly f
         {name !== undefined && (
           <>
             <strong>
-              <ForeignText>{name}</ForeignText>
+              <ForeignText title={name}>{name}</ForeignText>
             </strong>{" "}
           </>
         )}

@@ -37,7 +37,7 @@ export const partsOf = ({
   return [
     {
       kind: "gateway",
-      label: pre_call_ms === null ? "Gateway" : "Gateway, without guardrails",
+      label: checked === 0 ? "Gateway" : "Gateway, without guardrails",
       from: 0,
       ms: gateway - checked
     },
