@@ -14,7 +14,7 @@ const mostShown = 200
 /** The letters that were not published, or of which that is not known. */
 export const Problems = ({ problems }: { readonly problems: ReadonlyArray<Problem> }) => (
   <div className={styles.panels}>
-    <Panel title="Not published" note={countedText(problems.length, "letter")}>
+    <Panel title="Why they were not published" note={countedText(problems.length, "letter")}>
       <ul className={styles.problems}>
         {problems.slice(0, mostShown).map(({ detail, dlq_id, outcome }) => (
           <li key={dlq_id}>
