@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ApiError } from "../../../src/portal/api/ApiError.ts"
 import { alarmsOf } from "../../../src/portal/pages/board/alarms.ts"
 import { isLong } from "../../../src/portal/pages/board/longRunning.ts"
+import { wordsOfStep } from "../../../src/portal/pages/dead-letters/replays/jobWords.ts"
 import { ofAsked, ofKeys, ofLimits, sorted } from "../../../src/portal/pages/home/attention/findings.ts"
 import { ofGuardrails } from "../../../src/portal/pages/home/attention/guardrailFindings.ts"
 import {
@@ -268,6 +269,25 @@ describe("what needs attention", () => {
         ["timeouts main", 3],
         ["errors main", 2],
         ["fallbacks main", 1]
+      ]
+    )
+  })
+})
+
+describe("a step of a replay", () => {
+  it("is handled only where each of its letters was published", () => {
+    const step = {
+      ...{ step: 1, size: 2, verdict: "handled" as const, handled: 2, failed_again: 0, open: 0, replayed: 2 },
+      ...{ not_replayed: 0, began_at: null, published_at: null }
+    }
+    assert.deepStrictEqual(
+      [{}, { handled: 1, replayed: 1, not_replayed: 1 }, { handled: 0, replayed: 0, not_replayed: 2 }].map((counts) =>
+        wordsOfStep({ ...step, ...counts })
+      ),
+      [
+        ["good", "all handled"],
+        ["warning", "handled, but some were not published"],
+        ["bad", "none published"]
       ]
     )
   })

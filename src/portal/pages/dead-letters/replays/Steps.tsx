@@ -1,14 +1,14 @@
 import type { ReplayStep } from "../../../api/TaskTypes.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
-import { stepWords } from "./jobWords.ts"
+import { wordsOfStep } from "./jobWords.ts"
 import styles from "./Replay.module.css"
 
 /** Each step with its verdict. A step begins once the one before is over. */
 export const Steps = ({ steps }: { readonly steps: ReadonlyArray<ReplayStep> }) => (
   <ol className={styles.steps} aria-label="Steps">
     {steps.map((step) => {
-      const [meaning, words] = stepWords[step.verdict]
+      const [meaning, words] = wordsOfStep(step)
       return (
         <li key={step.step} data-verdict={step.verdict}>
           <header>

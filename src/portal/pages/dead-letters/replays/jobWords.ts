@@ -30,7 +30,13 @@ export const selectionText = ({ filter, total }: ReplayJob): string =>
         .map(([name, value]) => `${name}: ${value ?? "none"}`)
         .join(", ")
 
-export const stepWords: Readonly<Record<ReplayStep["verdict"], readonly [Meaning, string]>> = {
+/** Letters that were not published were not handled either, whatever became of the others. */
+export const wordsOfStep = ({ not_replayed, replayed, verdict }: ReplayStep): readonly [Meaning, string] => {
+  if (verdict !== "handled" || not_replayed === 0) return stepWords[verdict]
+  return replayed === 0 ? ["bad", "none published"] : ["warning", "handled, but some were not published"]
+}
+
+const stepWords: Readonly<Record<ReplayStep["verdict"], readonly [Meaning, string]>> = {
   not_begun: ["idle", "not begun"],
   publishing: ["working", "publishing"],
   following: ["waiting", "waiting for the outcome"],
