@@ -1,10 +1,10 @@
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
-import type { CoverageOutcome, GuardrailSelection } from "../api/policies/GuardrailBench.ts"
+import type { CoverageOutcome, GuardrailSelection } from "../api/policies/GuardrailCoverage.ts"
 
 /** The words of one policy about the guardrail. A policy that does not name it has none. */
 export type Selections = ReadonlyArray<GuardrailSelection>
 
-/** What decides about the guardrail besides the policies. */
+/** The entry of the catalogue decides together with the policies. */
 export interface CatalogueEntry {
   readonly default_on: boolean
   readonly enabled: boolean

@@ -5,7 +5,7 @@ import {
   type CoveredKeysQuery,
   type GuardrailCoverage,
   GuardrailSelection
-} from "../api/policies/GuardrailBench.ts"
+} from "../api/policies/GuardrailCoverage.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"

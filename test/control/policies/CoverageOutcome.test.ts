@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Result } from "effect"
-import { GuardrailSelection } from "../../../src/control/api/policies/GuardrailBench.ts"
+import { GuardrailSelection } from "../../../src/control/api/policies/GuardrailCoverage.ts"
 import { outcomeOf, type Selections } from "../../../src/control/policies/CoverageOutcome.ts"
 import type { GuardrailCatalogue, GuardrailDefinition } from "../../../src/guardrails/Definitions.ts"
 import * as Selection from "../../../src/guardrails/Selection.ts"

@@ -1,6 +1,6 @@
-import { Schema, Struct } from "effect"
+import { Schema } from "effect"
 import { Action, Config, Execution } from "../../../policy/Guardrail.ts"
-import { Cursor, Id, PageLimit, Timestamp } from "../schema/Fields.ts"
+import { Timestamp } from "../schema/Fields.ts"
 
 const maxChunks = 1000
 const maxChunkLength = 4096
@@ -45,74 +45,6 @@ export const GuardrailTrialResult = Schema.Struct({
   placeholders: Schema.Record(Schema.String, Schema.String)
 })
 export type GuardrailTrialResult = typeof GuardrailTrialResult.Type
-
-/** How a policy selects a guardrail. `configured`: the policy has a configuration of its own for it. */
-export const GuardrailSelection = Schema.Literals(["mandatory", "optional", "forbidden", "configured"])
-export type GuardrailSelection = typeof GuardrailSelection.Type
-
-const Counted = Schema.Int
-
-const outcomes = {
-  /** Every request passes the guardrail, because a policy demands it. */
-  mandatory: Counted,
-  /** Every request passes the guardrail, because it is on by default. */
-  by_default: Counted,
-  /** A request may ask for the guardrail. */
-  optional: Counted,
-  /** A policy forbids the guardrail, and requests pass without it. */
-  forbidden: Counted,
-  /**
-   * The requests are refused: one policy demands the guardrail and one forbids it, one and the same configures and forbids
-   * it, or it is demanded and disabled.
-   */
-  refused: Counted,
-  none: Counted
-}
-
-/** What becomes of the requests of a key. */
-export const CoverageOutcome = Schema.Literals(Struct.keys(outcomes))
-export type CoverageOutcome = typeof CoverageOutcome.Type
-
-/**
- * How many usable keys get a guardrail, by their own policies and the layers of their project and team. Layers of a route
- * or model concern some of a key's requests only, so they are listed and not counted.
- */
-export const GuardrailCoverage = Schema.Struct({
-  keys: Schema.Struct(outcomes),
-  /** The layers in force that name the guardrail. */
-  layers: Schema.Array(
-    Schema.Struct({
-      id: Id,
-      kind: Schema.String,
-      scope_id: Schema.NullOr(Schema.String),
-      /** The name of the project; otherwise `scope_id`. */
-      scope_name: Schema.NullOr(Schema.String),
-      selections: Schema.Array(GuardrailSelection)
-    })
-  )
-})
-export type GuardrailCoverage = typeof GuardrailCoverage.Type
-
-export const CoveredKeysQuery = Schema.Struct({
-  /** Without it the list has all usable keys. */
-  outcome: Schema.optionalKey(CoverageOutcome),
-  limit: Schema.optionalKey(PageLimit),
-  cursor: Schema.optionalKey(Cursor)
-})
-export type CoveredKeysQuery = typeof CoveredKeysQuery.Type
-
-export const CoveredKey = Schema.Struct({
-  id: Id,
-  name: Schema.NullOr(Schema.String),
-  key_prefix: Schema.String,
-  project_id: Schema.NullOr(Id),
-  project_name: Schema.NullOr(Schema.String),
-  team_id: Schema.NullOr(Schema.String),
-  outcome: CoverageOutcome,
-  /** What the key's own policy says of the guardrail. Empty if it does not name it. */
-  selections: Schema.Array(GuardrailSelection)
-})
-export type CoveredKey = typeof CoveredKey.Type
 
 export const ExecutionInterval = Schema.Literals(["minute", "hour", "day"])
 export type ExecutionInterval = typeof ExecutionInterval.Type

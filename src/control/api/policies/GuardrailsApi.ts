@@ -17,15 +17,8 @@ import {
   Timestamp
 } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
-import {
-  CoveredKey,
-  CoveredKeysQuery,
-  ExecutionBucket,
-  ExecutionInterval,
-  GuardrailCoverage,
-  GuardrailTrial,
-  GuardrailTrialResult
-} from "./GuardrailBench.ts"
+import { ExecutionBucket, ExecutionInterval, GuardrailTrial, GuardrailTrialResult } from "./GuardrailBench.ts"
+import { CoveredKey, CoveredKeysQuery, GuardrailCoverage } from "./GuardrailCoverage.ts"
 
 /** A guardrail of the catalogue. Only guardrails of kind `http` have an address, a timeout, a token and a stream mode. */
 export const Guardrail = Schema.Struct({
