@@ -52,7 +52,7 @@ export default defineConfig({
             {
               name: "parts",
               test: /portal\/(address|shared)\/(?!charts\/(Time|Live)|editor|graph|diff\/DiffTree)/,
-              minShareCount: 4,
+              minShareCount: 3,
               maxModuleSize: 20_000
             },
             { name: "libraries", test: new RegExp(`node_modules/(${libraries.join("|")})`), minShareCount: 4 }

@@ -2,9 +2,8 @@ import { Skeleton } from "@mantine/core"
 import { useState } from "react"
 import { useUtc } from "../../address/useUtc.ts"
 import { laterFile, useLaterPart } from "../../api/laterFile.ts"
-import { ForeignText } from "../foreign/ForeignText.tsx"
 import { Segments } from "../page/Segments.tsx"
-import { colorOf } from "./colors.ts"
+import { Legend } from "./Legend.tsx"
 import styles from "./LiveChart.module.css"
 import { peakSentence, pointSentence } from "./peak.ts"
 import type { LiveChartProps } from "./series.ts"
@@ -41,16 +40,7 @@ export const LiveChart = (props: LiveChartProps) => {
       ) : (
         <Drawing {...props} height={height} readAt={readAt} onRead={setReadAt} />
       )}
-      {series.length > 1 && (
-        <ul className={styles.legend}>
-          {series.map((one, place) => (
-            <li key={one.key}>
-              <span className={styles.swatch} style={{ background: colorOf(one, place) }} aria-hidden="true" />
-              <ForeignText title={one.label}>{one.label}</ForeignText>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Legend series={series} />
     </figure>
   )
 }

@@ -17,6 +17,7 @@ import { useUtc } from "../../address/useUtc.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { bucketText, tickText } from "../words/format.ts"
 import { colorOf } from "./colors.ts"
+import { Legend } from "./Legend.tsx"
 import type { Series, TimeChartProps } from "./series.ts"
 import styles from "./TimeChart.module.css"
 
@@ -88,16 +89,7 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
           )}
         </ComposedChart>
       </ResponsiveContainer>
-      {series.length > 1 && (
-        <ul className={styles.legend}>
-          {series.map((one, place) => (
-            <li key={one.key}>
-              <span className={styles.swatch} style={{ background: colorOf(one, place) }} />
-              <ForeignText title={one.label}>{one.label}</ForeignText>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Legend series={series} />
     </div>
   )
 }
