@@ -12,7 +12,7 @@ import { staleAfterTokens, tokensPath } from "./operator.ts"
 
 const scopesPath = "/admin-ui/admin/operator-tokens/scopes"
 
-/** Of those that the first token may give, in pixels. */
+/** The list of the scopes that the first token may give is about so high on a phone, in pixels. */
 const scopesHeight = 460
 
 /** Makes a token with some of the scopes that the caller has. */

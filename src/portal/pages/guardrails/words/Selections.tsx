@@ -4,6 +4,6 @@ interface Props {
   readonly of: Pick<ResponseOf<"GET", "/admin-ui/admin/guardrails/:name/coverage/keys">[number], "selections">
 }
 
-/** How a policy names the guardrail, in the words of the API. */
+/** Shows the ways in which a policy selects the guardrail, in the words of the API. */
 export const Selections = ({ of: { selections } }: Props) =>
   selections.length === 0 ? "–" : <code>{selections.join(", ")}</code>

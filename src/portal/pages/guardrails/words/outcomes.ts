@@ -2,7 +2,7 @@ import type { ResponseOf } from "../../../api/Endpoints.ts"
 
 type OutcomeName = keyof ResponseOf<"GET", "/admin-ui/admin/guardrails/:name/coverage">["keys"]
 
-/** What becomes of the requests of a key. */
+/** A way in which the guardrail treats the requests of a key. */
 export interface Outcome {
   readonly outcome: OutcomeName
   readonly label: string

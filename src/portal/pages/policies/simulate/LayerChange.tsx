@@ -15,7 +15,7 @@ interface Props {
   readonly onChange: (draft: ProposalDraft) => void
 }
 
-/** What would change of a layer: what each key may do, what all of them share, and which guardrails check them. */
+/** Asks what would change of a layer: what each key may do, what all of them share, and which guardrails check them. */
 export const LayerChange = ({ draft, onChange }: Props) => {
   const { kind, scope } = draft
   const isReady = hasScope(draft)

@@ -12,9 +12,9 @@ export interface ProposalDraft {
   readonly layer: Layer | NewLayer | undefined
   /** The fields that change. */
   readonly policy: PolicyValues
-  /** What changes of the limits that the keys under the layer share. */
+  /** The limits that the keys under the layer share, as far as they change. */
   readonly shared: PolicyValues
-  /** What changes of the guardrails that the layer selects. */
+  /** The lists of guardrails that the layer selects, as far as they change. Each is a whole list. */
   readonly guardrails: PolicyValues
 }
 
@@ -34,7 +34,7 @@ export const hasScope = ({ kind, scope }: ProposalDraft): boolean => kind === "g
 
 const isSet = (values: object): boolean => Object.keys(values).length > 0
 
-/** What changes of the layer. */
+/** Returns the fields of the layer that change. */
 export const changesOf = ({ guardrails, policy, shared }: ProposalDraft): LayerPatch => ({
   ...(isSet(policy) && { policy }),
   ...(isSet(shared) && { shared }),

@@ -9,7 +9,7 @@ export interface Part {
 
 type Measured = Pick<UsageRow, "status" | "latency_ms" | "upstream_ms" | "first_byte_ms" | "gateway_ms" | "pre_call_ms">
 
-/** The parts of a request's time, one after the other. A refused request has one: nothing was sent. */
+/** The parts of a request's time, one after the other. Of a refused request nothing was sent. */
 export const partsOf = ({
   first_byte_ms,
   gateway_ms,
