@@ -72,6 +72,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/journal/Frames.ts",
       "layers/journal/Recovery.ts",
       "layers/workers/WorkersMetrics.ts",
+      "src/control/policies/GuardrailCoverages.ts",
       "src/control/policies/PolicyLayers.ts",
       "src/control/sign-in/PendingSignIn.ts",
       "src/gateway/limits/LimitsScripts.ts",

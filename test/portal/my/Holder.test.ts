@@ -272,6 +272,8 @@ describePortal("The pages of a holder", (portal) => {
     await page.getByRole("button", { name: "Done" }).click()
     assert.strictEqual((await send(portal, key.raw)).status, 200)
     await page.getByRole("link", { name: "Home" }).first().click()
+    // The page of the key, which has the same button, goes away with a dialog that was opened from it.
+    await page.getByRole("heading", { level: 1, name: "Home" }).waitFor()
     await page.getByRole("button", { name: "Stop it now" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Stop it", exact: true }).click()
     await page.getByText("The old secret does not work any more.").waitFor()
