@@ -14,6 +14,7 @@ import {
 } from "../../state/UsageSums.ts"
 import { minuteStatement } from "./MinuteSums.ts"
 import { sumFinishedBuckets } from "./SeriesSums.ts"
+import { sumLearnedTypes } from "./TaskTypeSums.ts"
 
 /**
  * The sums contain exactly the events before `usage_rolled.until`. Sums plus later events are therefore complete.
@@ -28,13 +29,13 @@ export const layer = Layer.effectDiscard(
         Effect.flatMap((now) => advance(now - lagMs)),
         Effect.repeat({ while: (more) => more, schedule: Schedule.spaced(stepPauseMs) })
       )
-    const rounds = <E>(round: Effect.Effect<void, E, Database>) =>
+    const rounds = <E>(round: Effect.Effect<void, E, Database>, pauseMs: number = roundPauseMs) =>
       round.pipe(
         Effect.catch((cause) =>
-          Effect.logWarning("summing usage failed; the next attempt follows in a minute", { cause })
+          Effect.logWarning("summing usage failed; the next attempt follows in a moment", { cause })
         ),
         Effect.provide(context),
-        Effect.repeat(Schedule.spaced(roundPauseMs)),
+        Effect.repeat(Schedule.spaced(pauseMs)),
         Effect.forkScoped
       )
     yield* rounds(
@@ -45,12 +46,15 @@ export const layer = Layer.effectDiscard(
     )
     // After an upgrade, the first of these rounds takes minutes.
     yield* rounds(sumFinishedBuckets)
+    yield* rounds(sumLearnedTypes, typesPauseMs)
   })
 )
 
 /** The lag is longer than nearly all requests. A record has its request's start time but is written at the end. */
 const lagMs = 5 * 60_000
 const roundPauseMs = 60_000
+/** A round reads the tasks of two days, also where nothing was learned. */
+const typesPauseMs = 10 * 60_000
 /** The pause leaves the database time for requests and for the usage writer. */
 const stepPauseMs = 50
 

@@ -96,6 +96,8 @@ describe.skipIf(executable === null)("in a browser", () => {
             (browser) => Effect.promise(() => browser.close())
           )
           const page = yield* Effect.promise(() => browser.newPage())
+          // Swagger UI resolves the whole document for each operation that is opened: seconds, and many beside other tests.
+          page.setDefaultTimeout(110_000)
           const complaints: Array<string> = []
           page.on("console", (message) => void (message.type() === "error" && complaints.push(message.text())))
           page.on("pageerror", (error) => void complaints.push(error.message))

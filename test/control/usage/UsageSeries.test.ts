@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Schema } from "effect"
 import { sumFinishedBuckets } from "../../../src/gateway/usage/SeriesSums.ts"
+import { sumLearnedTypes } from "../../../src/gateway/usage/TaskTypeSums.ts"
 import { advanceMark, advanceMinutes } from "../../../src/gateway/usage/UsageRollup.ts"
 import { Database } from "../../../src/services/Database.ts"
 import type { UsageRecord } from "../../../src/state/UsageRecord.ts"
@@ -291,6 +292,7 @@ suite("Usage by the minute", (it) => {
         for (const [types, expected] of steps) {
           yield* indexed(types)
           yield* sumFinishedBuckets
+          yield* sumLearnedTypes
           for (const path of typedPaths) assert.deepStrictEqual(yield* countsOf(path), expected, path)
         }
       })
