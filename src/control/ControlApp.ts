@@ -45,6 +45,7 @@ import * as UsageHandlers from "./handlers/Usage.ts"
 import { HeldKeys } from "./holder/HeldKeys.ts"
 import { HeldSecrets } from "./holder/HeldSecrets.ts"
 import { KeyTests } from "./holder/KeyTests.ts"
+import { Compression } from "./http/Compression.ts"
 import * as DocsPage from "./http/DocsPage.ts"
 import * as Fallbacks from "./http/Fallbacks.ts"
 import { hostAndRequestIdMiddleware, notFoundRoutes } from "./http/Probes.ts"
@@ -229,7 +230,7 @@ const pagesMiddleware = PortalRoutes.pages.pipe(Layer.provideMerge(hostAndReques
 const served = <E, R>(app: Layer.Layer<never, E, R>) =>
   app.pipe(
     Layer.provide([stores, BodyMemory.layer]),
-    Layer.provide([pagesMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
+    Layer.provide([pagesMiddleware, Compression, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
   )
 
 /**
@@ -260,7 +261,7 @@ export const portal = Layer.mergeAll(
   notFoundRoutes
 ).pipe(
   Layer.provide([stores, BodyMemory.layer]),
-  Layer.provide([pagesMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
+  Layer.provide([pagesMiddleware, Compression, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
 )
 
 /** The routes of the separate listener that serves the upstream's web interface to browsers at `origin`. */

@@ -51,7 +51,7 @@ describePortal("The first minute", (portal) => {
     const body = { limits: [], keys_looked_at: 500, looked_back_to: null, left_out: 3 }
     await answer(/\/limits\/state\?/, { body })
     await page.goto(`${portal.gateway.control}/admin-ui/`)
-    await page.getByText("Only the 100 limits that are nearest to their maximum are looked at.").waitFor()
+    await page.getByText("Looks only at the 100 fullest limits.").waitFor()
   })
 
   it("is over once there was a request: the home page has numbers, and each part fails by itself", async () => {

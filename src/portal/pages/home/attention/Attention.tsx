@@ -60,7 +60,7 @@ export const Attention = () => {
           </Button>
         </p>
       )}
-      {partial.length > 0 && <p className={styles.note}>{partial.join(" ")}</p>}
+      {partial.length > 0 && <p className={styles.note}>Looks only at {partial.join(", ")}.</p>}
       {failed.length > 0 && (
         <p className={styles.note} role="status">
           Could not look at {failed.join(", ")}.{" "}

@@ -122,28 +122,22 @@ export const useFindings = () => {
     ["the servers", system],
     ["the audit log", audit]
   ]
-  const bounds: ReadonlyArray<readonly [isReached: boolean, sentence: string]> = [
-    [
-      (limits.data?.left_out ?? 0) > 0,
-      `Only the ${mostLimits} limits that are nearest to their maximum are looked at.`
-    ],
+  const bounds: ReadonlyArray<readonly [isReached: boolean, first: string]> = [
+    [(limits.data?.left_out ?? 0) > 0, `the ${mostLimits} fullest limits`],
     [
       lists.some((list) => list.length === mostKeys && ofKeys(list.slice(-1), now, at).length > 0),
-      `Only the ${mostKeys} keys that expire first, and the ${mostKeys} that are to be rotated first, are looked at.`
+      `the first ${mostKeys} keys to expire and to rotate`
     ],
-    [
-      models.data?.models.length === mostModels,
-      `Only the ${mostModels} models without a price that are used most are looked at.`
-    ],
-    [asked.data?.length === mostAsked, `Only ${mostAsked} requests for a raise are looked at.`]
+    [models.data?.models.length === mostModels, `${mostModels} models without a price`],
+    [asked.data?.length === mostAsked, `${mostAsked} requests for a raise`]
   ]
   return {
     /** Whether the process that answers is ready, as its own checks say. */
     status: system.data?.status,
     findings: sorted(findings),
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
-    /** Each sentence tells how far one source was looked at, as there may be more. */
-    partial: bounds.flatMap(([isReached, sentence]) => (isReached ? [sentence] : [])),
+    /** How far these sources were looked at, such as `the 100 fullest limits`, as there may be more. */
+    partial: bounds.flatMap(([isReached, first]) => (isReached ? [first] : [])),
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
       const all = [
