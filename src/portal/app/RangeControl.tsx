@@ -1,10 +1,11 @@
-import { ActionIcon, Button, Group, Popover, Select, Stack, TextInput } from "@mantine/core"
+import { ActionIcon, Button, Group, Popover, Stack, TextInput } from "@mantine/core"
 import { useMediaQuery } from "@mantine/hooks"
 import { IconCalendar } from "@tabler/icons-react"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { absoluteRange, type Range, ranges, useRangeOfFrame } from "../address/range.ts"
 import { useUtc } from "../address/useUtc.ts"
+import { LazySelect } from "../shared/fields/LazySelect.tsx"
 import { Segments } from "../shared/page/Segments.tsx"
 import { clockText } from "../shared/words/format.ts"
 import { fieldText, fieldTime } from "../shared/words/timeField.ts"
@@ -18,7 +19,7 @@ export const RangeControl = () => {
   return (
     <div className={styles.range} title="Range before and after: [ and ]">
       {isNarrow === true ? (
-        <Select
+        <LazySelect
           aria-label="Range"
           w={92}
           data={range.isRelative ? names : [...names, { value: range.text, label: "custom" }]}

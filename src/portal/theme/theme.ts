@@ -50,7 +50,7 @@ export const theme = createTheme({
     Button: { defaultProps: { size: "xs", fw: 550 } },
     TextInput: { defaultProps: { size: "xs" } },
     NumberInput: { defaultProps: { size: "xs" } },
-    Select: { defaultProps: { size: "xs", comboboxProps: { withinPortal: true } } },
+    Select: { defaultProps: { size: "xs" } },
     MultiSelect: { defaultProps: { size: "xs" } },
     TagsInput: { defaultProps: { size: "xs" } },
     Textarea: { defaultProps: { size: "xs" } },

@@ -1,8 +1,9 @@
-import { Button, Checkbox, Select, Stack } from "@mantine/core"
+import { Button, Checkbox, Stack } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
 import { useTextSearch } from "../../address/search.ts"
 import { useChosen } from "../../address/useChosen.ts"
 import { useApi } from "../../api/queries.ts"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { countText } from "../../shared/words/format.ts"
 import { JsonView } from "../../shared/words/JsonView.tsx"
@@ -51,7 +52,7 @@ export const Current = () => {
       }
     >
       <Stack gap="sm">
-        <Select
+        <LazySelect
           label="Section"
           data={choices}
           value={name}

@@ -1,8 +1,9 @@
-import { Autocomplete, Select, Stack, TextInput } from "@mantine/core"
+import { Autocomplete, Stack, TextInput } from "@mantine/core"
 import { useTextSearch } from "../../address/search.ts"
 import { useTyped } from "../../address/useTyped.ts"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import { KeyPicker } from "../../shared/keys/KeyPicker.tsx"
 import { ProjectPicker } from "../../shared/keys/ProjectPicker.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
@@ -57,7 +58,7 @@ export const EffectiveFor = () => {
             onChange={({ currentTarget }) => team.type(currentTarget.value)}
             disabled={key !== undefined}
           />
-          <Select
+          <LazySelect
             label="Route"
             placeholder="any"
             data={[...(described.data?.routes ?? [])]}

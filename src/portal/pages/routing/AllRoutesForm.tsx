@@ -1,9 +1,10 @@
-import { NumberInput, Select } from "@mantine/core"
+import { NumberInput } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import { partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import { configure, type Family, families, limitNames, modes, type Route, type RoutePatch } from "./route.ts"
 
 type Limits = { readonly [Name in (typeof limitNames)[number]]: number | null }
@@ -69,7 +70,7 @@ export const AllRoutesForm = ({
         }
         onClose={onClose}
       >
-        <Select
+        <LazySelect
           label="mode"
           placeholder="as it is"
           data={[...modes]}

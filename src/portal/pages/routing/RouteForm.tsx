@@ -1,9 +1,10 @@
-import { NumberInput, Select, Switch } from "@mantine/core"
+import { NumberInput, Switch } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import { changedOf, partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import {
   configure,
   type Family,
@@ -67,7 +68,7 @@ export const RouteForm = ({ family, onClose, route }: Props) => {
         }
         onClose={onClose}
       >
-        <Select
+        <LazySelect
           label="mode"
           description={modeSentences[fields.mode]}
           data={[...modes]}
@@ -91,7 +92,7 @@ export const RouteForm = ({ family, onClose, route }: Props) => {
           checked={fields.limits_streams}
           onChange={({ currentTarget }) => set({ limits_streams: currentTarget.checked })}
         />
-        <Select
+        <LazySelect
           label="ownership"
           description="Which keys may use the objects that a key created at the upstream."
           data={[...new Set(["project", "key", "shared", first.ownership])]}

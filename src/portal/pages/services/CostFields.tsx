@@ -1,6 +1,7 @@
-import { ActionIcon, Button, Group, NumberInput, Select, Stack, TextInput } from "@mantine/core"
+import { ActionIcon, Button, Group, NumberInput, Stack, TextInput } from "@mantine/core"
 import { IconTrash } from "@tabler/icons-react"
 import { errorAt } from "../../shared/change/useSubmit.ts"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 import { type FieldsProps, numberOf } from "./formFields.ts"
 import styles from "./Services.module.css"
@@ -67,7 +68,7 @@ export const CostFields = ({ error, fields, set }: FieldsProps) => {
               value={rule.equals}
               onChange={({ currentTarget }) => change(place, { equals: currentTarget.value })}
             />
-            <Select
+            <LazySelect
               label="cost_mode"
               w={120}
               data={[...modes]}

@@ -1,6 +1,7 @@
-import { MultiSelect, Select, Stack, TextInput } from "@mantine/core"
+import { MultiSelect, Stack, TextInput } from "@mantine/core"
 import { errorAt } from "../../shared/change/useSubmit.ts"
 import { FieldName } from "../../shared/fields/FieldName.tsx"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import { ProjectPicker } from "../../shared/keys/ProjectPicker.tsx"
 import type { FieldsProps } from "./formFields.ts"
 import styles from "./Services.module.css"
@@ -49,7 +50,7 @@ export const IdentityFields = ({ error, fields, isRegistered, set }: Props) => (
         clearable
       />
       {isRegistered && (
-        <Select
+        <LazySelect
           label="sync_status"
           description="How the service compares with the list that it was imported from. Imports set it, and requests do not depend on it."
           data={[...statuses]}

@@ -1,6 +1,7 @@
-import { Button, Group, NumberInput, Select } from "@mantine/core"
+import { Button, Group, NumberInput } from "@mantine/core"
 import { useState } from "react"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import { nameOf, type Price, type Row } from "./endpointRows.ts"
 import { numberOf } from "./formFields.ts"
 import type { Service } from "./service.tsx"
@@ -47,7 +48,7 @@ export const PriceForm = ({ onClose, row, service }: Props) => {
         }
         onClose={onClose}
       >
-        <Select
+        <LazySelect
           label="cost_mode"
           data={[...modes]}
           value={mode}

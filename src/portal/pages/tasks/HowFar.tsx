@@ -14,7 +14,7 @@ interface Props {
   readonly onRefresh: () => void
 }
 
-/** The API speaks of its cursor; a person has a button. */
+/** The API speaks of its cursor; a person sees the button below the table. */
 const cursorWords = / next_cursor [^.]*\./
 
 /** How far the search looked, and what the index lacks. */
@@ -29,7 +29,7 @@ export const HowFar = ({ first, isFollowed, onRefresh }: Props) => {
   return (
     <span className={styles.looked}>
       <span>
-        <Sentence text={looked.sentence.replace(cursorWords, " Show more looks further.")} />
+        <Sentence text={looked.sentence.replace(cursorWords, "")} />
       </span>
       {missed > 0 && !isFollowed && (
         <Button

@@ -17,6 +17,8 @@ export const SearchBox = ({ error, known }: Props) => {
   const { change, text } = useTextSearch()
   const asked = text("q") ?? ""
   const [typed, setTyped] = useState(asked)
+  // the completions are drawn and measured from the first focus on, as those of `LazySelect` are
+  const [isReached, reach] = useState(false)
   useEffect(() => setTyped(asked), [asked])
   const refused = error?.status === 422 ? error : null
   const search = (wanted: string) => change({ q: wanted.trim() || undefined, open: undefined })
@@ -38,6 +40,7 @@ export const SearchBox = ({ error, known }: Props) => {
           size="sm"
           value={typed}
           onChange={setTyped}
+          onFocus={() => reach(true)}
           data={completionsOf(typed, known)}
           // the completions are already those that fit
           filter={({ options }) => options}
@@ -50,7 +53,7 @@ export const SearchBox = ({ error, known }: Props) => {
             </ForeignText>
           )}
           limit={8}
-          comboboxProps={{ withinPortal: false }}
+          comboboxProps={{ withinPortal: false, keepMounted: isReached }}
           autoSelectOnBlur={false}
           leftSection={<IconSearch size={15} />}
           rightSection={

@@ -1,9 +1,10 @@
-import { Autocomplete, Select, TextInput } from "@mantine/core"
+import { Autocomplete, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { call } from "../../api/control.ts"
 import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import { Segments } from "../../shared/page/Segments.tsx"
 import { FieldDiff } from "../../shared/words/FieldDiff.tsx"
 import { type Evidence, EvidenceFields, evidenceOf } from "./EvidenceFields.tsx"
@@ -81,14 +82,14 @@ export const HealthForm = ({
       >
         <Autocomplete label="name" data={states.map((state) => state.name)} value={name} onChange={setName} />
         <Segments aria-label="provider" data={[...kinds]} value={provider} onChange={setKind} />
-        <Select
+        <LazySelect
           label="status"
           data={[...statuses]}
           value={status}
           allowDeselect={false}
           onChange={(value) => setStatus(statuses.find((one) => one === value) ?? status)}
         />
-        <Select
+        <LazySelect
           label="circuit_state"
           description="What you write here; there is no circuit breaker."
           data={[...circuits]}

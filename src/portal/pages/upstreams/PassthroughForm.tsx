@@ -1,9 +1,10 @@
-import { Group, NumberInput, Select, Switch, TagsInput } from "@mantine/core"
+import { Group, NumberInput, Switch, TagsInput } from "@mantine/core"
 import { useState } from "react"
 import { changedOf, partOf } from "../../shared/change/changed.ts"
 import { FormDrawer } from "../../shared/change/FormDrawer.tsx"
 import { useConfirm } from "../../shared/change/useConfirm.tsx"
 import { FieldName } from "../../shared/fields/FieldName.tsx"
+import { LazySelect } from "../../shared/fields/LazySelect.tsx"
 import { Exposure } from "./Exposure.tsx"
 import { readSettings, type Settings, type SettingsPatch, saveSettings } from "./passthroughSettings.ts"
 
@@ -95,7 +96,7 @@ export const PassthroughForm = ({
           onChange={(allowed_methods) => set({ allowed_methods })}
         />
         {choices.map(({ help, name, values }) => (
-          <Select
+          <LazySelect
             key={name}
             label={name}
             description={help}

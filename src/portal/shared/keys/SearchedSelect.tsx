@@ -1,6 +1,7 @@
-import { Select, type SelectProps } from "@mantine/core"
+import type { SelectProps } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
+import { LazySelect } from "../fields/LazySelect.tsx"
 
 const typingMs = 200
 
@@ -40,22 +41,11 @@ export const focusedFirst = { "data-autofocus": true, openOnFocus: false } as co
 
 /** A choice among more objects than a list can hold: the server finds them while a person types. */
 export const SearchedSelect = (props: Props) => {
-  const {
-    chosen,
-    comboboxProps,
-    found,
-    isFocused = false,
-    isSearching,
-    nothing,
-    onChange,
-    search,
-    value,
-    ...input
-  } = props
+  const { chosen, found, isFocused = false, isSearching, nothing, onChange, search, value, ...input } = props
   const isListed = found?.some((choice) => choice.value === value) === true
   const own = value === null || isListed ? [] : [{ value, label: chosen ?? value }]
   return (
-    <Select
+    <LazySelect
       {...input}
       data={[...own, ...(found ?? [])]}
       value={value}
@@ -64,7 +54,6 @@ export const SearchedSelect = (props: Props) => {
         onChange(next)
       }}
       onFocus={search.reach}
-      comboboxProps={{ ...comboboxProps, keepMounted: search.isReached }}
       onSearchChange={search.type}
       filter={({ options }) => options}
       searchable

@@ -1,5 +1,6 @@
-import { CloseButton, Group, Select, Stack } from "@mantine/core"
+import { CloseButton, Group, Stack } from "@mantine/core"
 import { fieldLabel } from "../fields/fieldWords.ts"
+import { LazySelect } from "../fields/LazySelect.tsx"
 import styles from "./ChosenFields.module.css"
 import { fieldText, groupsOf, type PolicyField, type PolicyValues } from "./fields.ts"
 import { PolicyFieldInput } from "./PolicyFieldInput.tsx"
@@ -49,7 +50,7 @@ export const ChosenFields = ({
         </div>
       ))}
       <Group>
-        <Select
+        <LazySelect
           aria-label={choiceLabel}
           placeholder={`${choiceLabel}…`}
           data={groupsOf(fields).map(({ fields: some, label }) => ({

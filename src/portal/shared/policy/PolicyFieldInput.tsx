@@ -1,5 +1,6 @@
-import { MultiSelect, NumberInput, Select, Switch, TagsInput } from "@mantine/core"
+import { MultiSelect, NumberInput, Switch, TagsInput } from "@mantine/core"
 import { FieldName } from "../fields/FieldName.tsx"
+import { LazySelect } from "../fields/LazySelect.tsx"
 import type { PolicyField } from "./fields.ts"
 
 interface Props {
@@ -40,7 +41,7 @@ export const PolicyFieldInput = ({ error, field, isChanged = false, onChange, va
       )
     case "choice":
       return (
-        <Select
+        <LazySelect
           {...shared}
           data={choices === null ? [] : [...choices]}
           value={typeof value === "string" ? value : null}

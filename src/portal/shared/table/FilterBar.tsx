@@ -1,8 +1,9 @@
-import { CloseButton, Select, TextInput } from "@mantine/core"
+import { CloseButton, TextInput } from "@mantine/core"
 import { IconFilter } from "@tabler/icons-react"
 import { useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import { useTyped } from "../../address/useTyped.ts"
+import { LazySelect } from "../fields/LazySelect.tsx"
 import { shownText } from "../foreign/marks.ts"
 import { ProjectPicker } from "../keys/ProjectPicker.tsx"
 import styles from "./FilterBar.module.css"
@@ -81,25 +82,18 @@ interface ChoiceProps {
   readonly isFirst: boolean
 }
 
-/**
- * A page has many of them, and each would draw and measure all its choices with the page. They are there from the first
- * focus on: the keyboard and readers of the screen need them before the list opens.
- */
 const ChoiceFilter = ({ choices, isFirst, label, onChange, value }: ChoiceProps) => {
-  const [isReached, reach] = useState(false)
   const data = choices.map((one) =>
     typeof one === "string" ? { value: one, label: one } : { value: one.value, label: shownText(one.label) }
   )
   const width = useWidthOf([label, ...data.map((one) => one.label)], 150, 220)
   return (
-    <Select
+    <LazySelect
       aria-label={label}
       placeholder={label}
       data={data}
       value={value ?? null}
       onChange={(chosen) => onChange(chosen ?? undefined)}
-      onFocus={() => reach(true)}
-      comboboxProps={{ keepMounted: isReached }}
       clearable
       searchable={choices.length > 8}
       w={width}

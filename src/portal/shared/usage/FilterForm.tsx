@@ -1,8 +1,9 @@
-import { Autocomplete, Button, Select, TextInput } from "@mantine/core"
+import { Autocomplete, Button, TextInput } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { useApi } from "../../api/queries.ts"
 import { useAllowed } from "../../api/session.ts"
+import { LazySelect } from "../fields/LazySelect.tsx"
 import { KeyPicker } from "../keys/KeyPicker.tsx"
 import { ProjectPicker } from "../keys/ProjectPicker.tsx"
 import { type FilterField, type FilterName, filterFields } from "./fields.ts"
@@ -29,7 +30,7 @@ export const FilterForm = ({ onAdd }: Props) => {
         add(value)
       }}
     >
-      <Select
+      <LazySelect
         label="Field"
         data={filterFields.map((one) => ({ value: one.name, label: one.label }))}
         value={name}
@@ -73,7 +74,7 @@ const ValueField = (props: ValueProps) => {
       />
     )
   return (
-    <Select
+    <LazySelect
       label={field.label}
       data={field.values}
       value={value === "" ? null : value}
@@ -113,7 +114,7 @@ const NamedField = (props: ValueProps) => {
 const UsedKeyField = ({ field, onChoose }: ValueProps) => {
   const keys = useUsedKeys()
   return (
-    <Select
+    <LazySelect
       label={field.label}
       description={keys.length < mostUsed ? "Those that were used in the range" : `The ${mostUsed} that were used most`}
       data={[...keys]}

@@ -1,7 +1,8 @@
-import { Button, Group, Modal, Select, Stack } from "@mantine/core"
+import { Button, Group, Modal, Stack } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
 import { useState } from "react"
 import { addressOf } from "../../api/control.ts"
+import { LazySelect } from "../fields/LazySelect.tsx"
 import { Segments } from "../page/Segments.tsx"
 import { curlOf } from "../words/CopyAs.tsx"
 import { CopyText } from "../words/CopyText.tsx"
@@ -50,7 +51,7 @@ export const RecordExport = ({ onClose, records }: Props) => {
     <Modal opened onClose={onClose} title="Export requests">
       <Stack gap="sm">
         <Segments aria-label="Format" data={formats} value={format} onChange={setFormat} />
-        <Select
+        <LazySelect
           label="Requests"
           description="Those that match the filters in this range, oldest first."
           placeholder="all"

@@ -1,4 +1,4 @@
-import { Select } from "@mantine/core"
+import { LazySelect } from "../../../shared/fields/LazySelect.tsx"
 
 const hour = 3_600
 
@@ -22,7 +22,7 @@ interface Props {
 
 /** How long the old secret works beside the new one. */
 export const GraceSelect = ({ onChange, value }: Props) => (
-  <Select
+  <LazySelect
     label="The old secret stops working"
     description="Until then both work, so that nobody is cut off while the new one is put in place."
     data={choices}

@@ -1,6 +1,6 @@
-import { Select } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { LazySelect } from "../../../shared/fields/LazySelect.tsx"
 import { shownText } from "../../../shared/foreign/marks.ts"
 import { type Choice, focusedFirst, SearchedSelect, useTypedSearch } from "../../../shared/keys/SearchedSelect.tsx"
 import { statePath } from "../state/limitStates.ts"
@@ -49,7 +49,7 @@ const UsedKeys = ({ id, name, onChange }: Props) => {
   )
   if (id !== undefined && !byId.has(id)) byId.set(id, { value: id, label: shownText(name ?? id) })
   return (
-    <Select
+    <LazySelect
       label="Key"
       description="One that has used a limit"
       data={[...byId.values()]}

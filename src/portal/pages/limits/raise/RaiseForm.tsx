@@ -1,8 +1,9 @@
-import { Button, Group, NumberInput, Select, Skeleton, Stack, Textarea, TextInput } from "@mantine/core"
+import { Button, Group, NumberInput, Skeleton, Stack, Textarea, TextInput } from "@mantine/core"
 import { type ReactNode, useState } from "react"
 import { useUtc } from "../../../address/useUtc.ts"
 import type { ApiError, FieldError } from "../../../api/ApiError.ts"
 import { fieldLabel } from "../../../shared/fields/fieldWords.ts"
+import { LazySelect } from "../../../shared/fields/LazySelect.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
@@ -56,7 +57,7 @@ export const RaiseForm = ({ before, error, extra, fields, isLoading, limits, met
       }}
     >
       <Stack gap="sm">
-        <Select
+        <LazySelect
           label="Limit"
           data={limits.map((one) => ({
             value: one.meter,

@@ -1,8 +1,9 @@
-import { Button, NumberInput, Select, Textarea, TextInput } from "@mantine/core"
+import { Button, NumberInput, Textarea, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { useApi, useApiWrite } from "../../../api/queries.ts"
 import { ChangeDialog } from "../../../shared/dialogs/ChangeDialog.tsx"
+import { LazySelect } from "../../../shared/fields/LazySelect.tsx"
 import { amountText } from "../../../shared/words/amountText.ts"
 import { limitLabel, type MeterName, type OwnLimit } from "../common/limits.ts"
 
@@ -101,7 +102,7 @@ const RaiseDialog = ({ meter: known, model: refused, onClose }: DialogProps) => 
         />
       )}
       {own.length > 0 && (
-        <Select
+        <LazySelect
           label="Which limit is too low?"
           placeholder="I do not know"
           data={own.map((limit) => ({ value: limit.meter, label: limitLabel(limit) }))}

@@ -1,6 +1,7 @@
-import { Autocomplete, Select, TextInput } from "@mantine/core"
+import { Autocomplete, TextInput } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { LazySelect } from "../../../shared/fields/LazySelect.tsx"
 import { ProjectPicker } from "../../../shared/keys/ProjectPicker.tsx"
 import { usePolicyFields } from "../../../shared/policy/usePolicyFields.ts"
 import type { LayerKind } from "../words/layer.ts"
@@ -19,7 +20,7 @@ export const ScopeFields = ({ error, kind, onChange, scope }: Props) => {
   const kinds = described.data?.layer_kinds ?? []
   return (
     <div className={styles.pick}>
-      <Select
+      <LazySelect
         label="For"
         data={kinds.map((value) => ({ value, label: value === "global" ? "all keys" : `a ${value}` }))}
         value={kind}
@@ -64,7 +65,7 @@ const ScopeInput = ({ error, kind, onChange, scope }: InputProps) => {
       )
     case "route":
       return (
-        <Select
+        <LazySelect
           label="Route"
           data={[...(described.data?.routes ?? [])]}
           value={scope === "" ? null : scope}

@@ -1,6 +1,7 @@
-import { Autocomplete, Group, NumberInput, Select, Stack, TextInput } from "@mantine/core"
+import { Autocomplete, Group, NumberInput, Stack, TextInput } from "@mantine/core"
 import { useApi } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
+import { LazySelect } from "../../../shared/fields/LazySelect.tsx"
 import { GuardrailForm } from "../../../shared/policy/GuardrailForm.tsx"
 import { amounts, type More, providers } from "./request.ts"
 
@@ -33,7 +34,7 @@ export const MoreFields = ({ more, onChange }: Props) => {
         value={more.team_id ?? ""}
         onChange={({ currentTarget }) => set("team_id", currentTarget.value)}
       />
-      <Select
+      <LazySelect
         label="preset"
         description="It takes the place of the key’s policy."
         data={(presets.data ?? []).map(({ name }) => name)}
@@ -43,7 +44,7 @@ export const MoreFields = ({ more, onChange }: Props) => {
         clearable
       />
       <Group grow align="start">
-        <Select
+        <LazySelect
           label="provider"
           description="Empty: as the path says."
           data={[...providers]}

@@ -1,5 +1,6 @@
-import { Button, Group, Modal, Select, Stack, Textarea, TextInput } from "@mantine/core"
+import { Button, Group, Modal, Stack, Textarea, TextInput } from "@mantine/core"
 import { useState } from "react"
+import { LazySelect } from "../../../shared/fields/LazySelect.tsx"
 import { KeyPicker } from "../../../shared/keys/KeyPicker.tsx"
 import { readCurl } from "./curl.ts"
 import { MoreFields } from "./MoreFields.tsx"
@@ -20,7 +21,7 @@ export const RequestForm = ({ onChange, problem, request }: Props) => {
     <Stack gap="sm">
       <KeyPicker label="With the key" value={request.key_id} onChange={(key_id) => set({ key_id })} />
       <Group gap="xs" align="end" wrap="nowrap">
-        <Select
+        <LazySelect
           label="Method"
           data={[...methods]}
           value={request.method}

@@ -1,8 +1,9 @@
-import { Button, Group, Popover, Select, TextInput } from "@mantine/core"
+import { Button, Group, Popover, TextInput } from "@mantine/core"
 import { useState } from "react"
 import { absoluteRange, type Range } from "../../../address/range.ts"
 import { useTextSearch } from "../../../address/search.ts"
 import { useUtc } from "../../../address/useUtc.ts"
+import { LazySelect } from "../../../shared/fields/LazySelect.tsx"
 import { intervals } from "../../../shared/usage/buckets.ts"
 import { UsageFilterBar } from "../../../shared/usage/UsageFilterBar.tsx"
 import { clockText } from "../../../shared/words/format.ts"
@@ -23,7 +24,7 @@ export const UsageControls = ({ data: { group, measure, other, split } }: { read
   const compare = text("compare")
   return (
     <div className={styles.controls}>
-      <Select
+      <LazySelect
         label="Group by"
         data={groups.map(({ label, name }) => ({ value: name, label }))}
         value={group.name}
@@ -31,7 +32,7 @@ export const UsageControls = ({ data: { group, measure, other, split } }: { read
         onChange={(value) => change({ group: value ?? undefined })}
         w={160}
       />
-      <Select
+      <LazySelect
         label="Split the chart by"
         placeholder={group.split === undefined ? "nothing" : group.label}
         data={splits.filter(({ name }) => name !== group.split).map(({ label, name }) => ({ value: name, label }))}
@@ -40,7 +41,7 @@ export const UsageControls = ({ data: { group, measure, other, split } }: { read
         onChange={(value) => change({ split: value ?? undefined })}
         w={180}
       />
-      <Select
+      <LazySelect
         label="Measure"
         data={measures.map(({ label, name }) => ({ value: name, label }))}
         value={measure.name}
@@ -48,7 +49,7 @@ export const UsageControls = ({ data: { group, measure, other, split } }: { read
         onChange={(value) => change({ measure: value ?? undefined })}
         w={200}
       />
-      <Select
+      <LazySelect
         label="Interval"
         placeholder="automatic"
         data={[...intervals]}
@@ -60,7 +61,7 @@ export const UsageControls = ({ data: { group, measure, other, split } }: { read
       <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus withinPortal withRoles={false}>
         <Popover.Target>
           <div>
-            <Select
+            <LazySelect
               label="Compare with"
               placeholder="the period before, in the table"
               data={[...comparisons]}
