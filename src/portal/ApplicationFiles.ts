@@ -11,18 +11,12 @@ const routesFile = /\/portal\/pages\/[^/]+\/routes\.ts$/
 const charts = /\/shared\/charts\//
 const layoutPaths: Readonly<Record<string, string>> = { operatorLayout: "", holderLayout: "/my" }
 
-/** What a page consists of. Its charts are drawn once it is there. */
-interface FilesOf<File> {
-  readonly first: ReadonlyArray<File>
-  readonly charts: ReadonlyArray<File>
-}
-
 /** The built files by their numbers: those of the application, and those of each page. */
 interface PreloadManifest {
   readonly files: ReadonlyArray<string>
   readonly application: ReadonlyArray<number>
   /** By its path, such as `/keys/$id`. */
-  readonly pages: Readonly<Record<string, FilesOf<number>>>
+  readonly pages: Readonly<Record<string, ReadonlyArray<number>>>
 }
 
 /**
@@ -57,7 +51,7 @@ export const applicationFiles = (): Plugin => {
           const file = bundle[name]
           return file?.type === "chunk" ? file : undefined
         }
-        const filesOf = (module: string, known: ReadonlySet<string>): FilesOf<string> => {
+        const filesOf = (module: string, known: ReadonlySet<string>): ReadonlySet<string> => {
           const found = new Set<string>()
           const chartChunks = new Set<string>()
           const collect = (name: string, hasStyles: boolean) => {
@@ -73,19 +67,17 @@ export const applicationFiles = (): Plugin => {
           const first = Object.keys(bundle).find((name) => chunkOf(name)?.facadeModuleId?.endsWith(module) === true)
           if (first === undefined) throw new Error(`The build has no file of ${module}`)
           collect(first, true)
-          const firstCount = found.size
           // Last of all, because the page is there without them, and without their styles: they wait until the browser is
           // idle, and of styles that wait for seconds Chromium says in the console that they were asked for in vain.
           for (const chunk of chartChunks) collect(chunk, false)
-          const names = [...found]
-          return { first: names.slice(0, firstCount), charts: names.slice(firstCount) }
+          return found
         }
         const inHtml = new Set(Object.keys(bundle).filter((name) => html.includes(base + name)))
-        const application = filesOf("/portal/App.tsx", inHtml).first
+        const application = filesOf("/portal/App.tsx", inHtml)
         const known = new Set([...inHtml, ...application])
         const pages = [...modules].map(([path, module]) => [path, filesOf(module, known)] as const)
-        const all = [...new Set([...application, ...pages.flatMap(([, { charts, first }]) => [...first, ...charts])])]
-        const indexesOf = (files: ReadonlyArray<string>) => files.map((name) => all.indexOf(name))
+        const all = [...new Set([...application, ...pages.flatMap(([, files]) => [...files])])]
+        const indexesOf = (files: ReadonlySet<string>) => [...files].map((name) => all.indexOf(name))
         const manifest: PreloadManifest = {
           files: all.map((name) => base + name),
           application: indexesOf(application),
@@ -93,7 +85,7 @@ export const applicationFiles = (): Plugin => {
           pages: Object.fromEntries(
             pages
               .toSorted(([a], [b]) => a.split("$").length - b.split("$").length)
-              .map(([path, { charts, first }]) => [path, { first: indexesOf(first), charts: indexesOf(charts) }])
+              .map(([path, files]) => [path, indexesOf(files)])
           )
         }
         return html.replace(manifestElement, (_, start: string) => start + JSON.stringify(manifest))
