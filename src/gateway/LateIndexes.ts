@@ -15,6 +15,8 @@ const indexes = {
   audit_events_by_action: "audit_events (action, sequence)"
 } as const
 
+export const names = Struct.keys(indexes)
+
 /** Builds the indexes that are missing, beside all other work. */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -34,7 +36,6 @@ export const layer = Layer.effectDiscard(
 /** Returns true if all indexes are complete. */
 export const build = Effect.gen(function* () {
   const { sql } = yield* Database
-  const names = Struct.keys(indexes)
   const existing = yield* sql<{
     readonly name: keyof typeof indexes
     readonly valid: boolean

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { Cursor } from "../../src/control/api/schema/Fields.ts"
 import { FilterField } from "../../src/control/api/usage/UsageApi.ts"
+import * as LateIndexes from "../../src/gateway/LateIndexes.ts"
 import { BenchFailed } from "./Child.ts"
 import * as Footprint from "./Footprint.ts"
 import * as Gateway from "./Gateway.ts"
@@ -31,6 +32,7 @@ export const fill = Effect.fnUntraced(function* (store: Store, rows: number, say
   const start = end - days * 86_400_000
 
   say(`${rows} rows`)
+  yield* lateIndexesOf(store)
   const madeAt = Date.now()
   for (let made = 0; made < rows; made += batch) {
     yield* store.run(rowsOf(made, Math.min(rows, made + batch), start, (end - start) / rows))
@@ -118,6 +120,15 @@ export const run = Effect.fnUntraced(function* (
 })
 
 const batch = 250_000
+
+/** Waits until the gateway has built its indexes. A VACUUM beside them would end in a deadlock. */
+const lateIndexesOf = (store: Store) => {
+  const names = LateIndexes.names.map((name) => `'${name}'`).join(", ")
+  const built = store.count(
+    `SELECT count(*) FROM pg_index JOIN pg_class ON oid = indexrelid WHERE indisvalid AND relname IN (${names})`
+  )
+  return Effect.repeat(Effect.delay(built, "1 second"), { until: (count) => count === LateIndexes.names.length })
+}
 
 /** One of the busier ones. */
 const keyId = createHash("md5")
