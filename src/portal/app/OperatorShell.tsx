@@ -12,7 +12,7 @@ import { BottomBar } from "./BottomBar.tsx"
 import { NoTasks, NotFound } from "./Fallbacks.tsx"
 import { Guarded } from "./Guarded.tsx"
 import { LostNote } from "./LiveIndicator.tsx"
-import { guardBelow, itemAt, menuFor, showsPage } from "./menu.ts"
+import { guardsOf, itemAt, menuFor, showsPage } from "./menu.ts"
 import { Palette } from "./Palette.tsx"
 import { Rail } from "./Rail.tsx"
 import styles from "./Shell.module.css"
@@ -41,7 +41,6 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
   useHeldTime(useIsPaused())
   useReconnected(() => notifications.show({ message: "The server is back. What was missed is shown now." }))
   const page = isUnknown ? undefined : itemAt(pathname)
-  const inner = guardBelow(pathname)
   const scopes = who?.scopes
   const mayOpen = useCallback((path: string) => scopes !== undefined && showsPage(scopes, path), [scopes])
   if (who === undefined || instead !== undefined) return null
@@ -59,16 +58,8 @@ export const OperatorShell = ({ isUnknown = false }: { readonly isUnknown?: bool
             {page === undefined ? (
               <NotFound />
             ) : (
-              <Guarded scopes={page.scopes} title={page.label}>
-                {page.needsTasks === true && !installation.tasks ? (
-                  <NoTasks title={page.label} />
-                ) : inner === undefined ? (
-                  <Outlet />
-                ) : (
-                  <Guarded scopes={inner.scopes} title={inner.label}>
-                    <Outlet />
-                  </Guarded>
-                )}
+              <Guarded guards={guardsOf(page, pathname)}>
+                {page.needsTasks === true && !installation.tasks ? <NoTasks title={page.label} /> : <Outlet />}
               </Guarded>
             )}
           </MayOpen>

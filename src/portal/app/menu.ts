@@ -114,22 +114,27 @@ export const itemAt = (path: string): MenuItem | undefined =>
     .filter((item) => path === item.path || (item.path !== "/" && path.startsWith(`${item.path}/`)))
     .sort((a, b) => b.path.length - a.path.length)[0]
 
-type Guard = Pick<MenuItem, "label" | "scopes">
+export type Guard = Pick<MenuItem, "label" | "scopes">
 
-/** Pages that need more than the page of the menu above them. */
-const below: ReadonlyArray<Guard & { readonly path: RegExp }> = [
-  { path: /^\/keys\/new$/, label: "Create a key", scopes: ["keys:create"] },
+/** Pages below an item of the menu that need other scopes: besides those of the item, or in place of them. */
+const below: ReadonlyArray<Guard & { readonly path: RegExp; readonly isInPlace?: true }> = [
+  // who may make keys need not see those of others
+  { path: /^\/keys\/new$/, label: "Create a key", scopes: ["keys:create"], isInPlace: true },
   { path: /^\/projects\/[^/]+$/, label: "Project", scopes: operators },
   { path: /^\/services\/[^/]+$/, label: "Service", scopes: operators }
 ]
 
-/** Returns the scopes that a page below an item of the menu needs, if they differ from those of the item. */
-export const guardBelow = (path: string): Guard | undefined => below.find((page) => page.path.test(path))
+/** Returns what the page of a path needs: one of the scopes of each. */
+export const guardsOf = (item: MenuItem, path: string): ReadonlyArray<Guard> => {
+  const own = below.find((page) => page.path.test(path))
+  if (own === undefined) return [item]
+  return own.isInPlace === true ? [own] : [item, own]
+}
 
 /** Returns whether there is a page at an address, and the scopes show it. */
 export const showsPage = (scopes: ReadonlyArray<string>, address: string): boolean => {
   const [path = address] = address.split("?", 1)
   const page = itemAt(path)
   if (page === undefined || (page.needsTasks === true && !installation.tasks)) return false
-  return allows(scopes, page.scopes) && allows(scopes, guardBelow(path)?.scopes ?? [])
+  return guardsOf(page, path).every((guard) => allows(scopes, guard.scopes))
 }

@@ -160,8 +160,8 @@ describePortal("The menus and the range", (portal) => {
     const { page } = await portal.open("/projects", { scopes: ["usage:read", "keys:create", "services:update"] })
     await page.keyboard.press("Control+k")
     const find = page.getByPlaceholder("Go to, find an id, do …")
-    await find.fill("Cre")
-    await page.getByText("Type the name of a page, a key, a project or a model, or an id of any kind.").waitFor()
+    await find.fill("Create")
+    await page.getByText("Create a key", { exact: true }).waitFor()
     await find.fill("Import")
     await page.getByText(/No such id|Looking|No page/).waitFor()
     assert.strictEqual(await page.getByText("Import services", { exact: true }).count(), 0)
@@ -170,6 +170,25 @@ describePortal("The menus and the range", (portal) => {
     await page.keyboard.press("Enter")
     await page.waitForURL(/\/services\?.*do=create/)
     await page.getByRole("dialog", { name: "Register a service" }).waitFor()
+  })
+
+  it("lead a token that may only make keys to making them, one after the other", async () => {
+    const { axe, page } = await portal.open("/", { scopes: ["keys:create"] })
+    await page.getByText("This page needs usage:read. You have keys:create.").waitFor()
+    await page.keyboard.press("Control+k")
+    await page.getByPlaceholder("Go to, find an id, do …").fill("Create a key")
+    await page.getByText("Create a key", { exact: true }).waitFor()
+    await page.keyboard.press("Enter")
+    for (const name of ["first of two", "second of two"]) {
+      await page.getByLabel("Name", { exact: true }).fill(name)
+      await page.getByRole("button", { name: "To the review" }).click()
+      assert.deepStrictEqual(await axe(), [])
+      await page.getByRole("button", { name: "Create the key" }).click()
+      await page.getByRole("heading", { name: `${name} is ready`, level: 1 }).waitFor()
+      await page.getByLabel("I stored it").check()
+      await page.getByRole("button", { name: "Done: make another key" }).click()
+    }
+    assert.strictEqual(await page.getByLabel("Name", { exact: true }).inputValue(), "")
   })
 
   it("forget with the sign-out what the palette remembers", async () => {

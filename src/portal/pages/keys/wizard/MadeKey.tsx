@@ -13,11 +13,12 @@ import { keyName, type keysPath } from "../words/key.ts"
 
 interface Props {
   readonly made: ResponseOf<"POST", typeof keysPath>
+  readonly goesToKey: boolean
   readonly onStored: () => void
 }
 
 /** The secret, the one time that it is shown, and how to use it. */
-export const MadeKey = ({ made, onStored }: Props) => {
+export const MadeKey = ({ goesToKey, made, onStored }: Props) => {
   const [isStored, setStored] = useState(false)
   useUnstoredSecret(!isStored)
   const tell = useTell()
@@ -44,7 +45,7 @@ export const MadeKey = ({ made, onStored }: Props) => {
             />
             <div>
               <Button disabled={!isStored} onClick={end}>
-                Done: go to the key
+                {goesToKey ? "Done: go to the key" : "Done: make another key"}
               </Button>
             </div>
           </Stack>

@@ -1,11 +1,12 @@
 import { Button, Group, Stepper } from "@mantine/core"
 import { useNavigate } from "@tanstack/react-router"
-import { useEffect, useRef, useState } from "react"
+import { useContext, useEffect, useRef, useState } from "react"
 import { useTextSearch } from "../../../address/search.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApiWrite } from "../../../api/queries.ts"
 import { useAllowed } from "../../../api/session.ts"
 import { useUnstoredSecret } from "../../../shared/dialogs/useUnstoredSecret.ts"
+import { MayOpen } from "../../../shared/links/MayOpen.ts"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { PageHeader } from "../../../shared/page/PageHeader.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -28,6 +29,7 @@ const steps = ["Owner", "Preset", "Limits", "Guardrails", "Review"]
 const NewKeyPage = () => {
   const { text } = useTextSearch()
   const navigate = useNavigate()
+  const mayOpen = useContext(MayOpen)
   const mayGuard = useAllowed("policies:update")
   const [draft, setDraft] = useState<Draft>(() => draftFor(text("project_id")))
   const [step, setStep] = useState(0)
@@ -43,13 +45,17 @@ const NewKeyPage = () => {
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
 
   if (made !== undefined) {
+    const maySeeKey = mayOpen(`/keys/${made.key.id}`)
     return (
       <MadeKey
         made={made}
+        goesToKey={maySeeKey}
         onStored={() => {
           setMade(undefined)
           create.reset()
-          void navigate({ to: "/keys/$id", params: { id: made.key.id } })
+          if (maySeeKey) return void navigate({ to: "/keys/$id", params: { id: made.key.id } })
+          setDraft(draftFor(text("project_id")))
+          setStep(0)
         }}
       />
     )
