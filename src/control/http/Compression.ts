@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest } from "effect/http"
+import { pathOf, upstreamUiPath } from "./PortalPaths.ts"
 
 const compress = HttpMiddleware.compression({
   algorithms: ["gzip"],
@@ -11,12 +12,13 @@ const compress = HttpMiddleware.compression({
 
 /**
  * Compresses what is read for clients that accept gzip: a list of keys takes a tenth of its size. Responses to changes may
- * contain a new secret beside text that the client chose, and their length must not tell anything of it (BREACH).
+ * contain a new secret beside text that the client chose, and their length must not tell anything of it (BREACH). Pages of
+ * the upstream pass as they are, for the same reason.
  */
 export const Compression = HttpRouter.middleware(
   (httpEffect) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) =>
-      method === "GET" ? compress(httpEffect) : httpEffect
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
+      method === "GET" && !pathOf(url).startsWith(upstreamUiPath) ? compress(httpEffect) : httpEffect
     ),
   { global: true }
 )

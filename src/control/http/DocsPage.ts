@@ -43,7 +43,7 @@ const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) => (body._tag 
 /** Builds a 200 and a 304 response. The headers of a 304 replace the headers that the client stored. */
 const withEtag = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
   const etag = `"${createHash("sha256").update(bytesOf(document)).digest("base64url")}"`
-  const full = HttpServerResponse.setHeader(document, "etag", etag)
+  const full = HttpServerResponse.setHeaders(document, { etag, vary: "Accept-Encoding" })
   const unchanged = HttpServerResponse.setStatus(HttpServerResponse.setBody(full, HttpBody.empty), 304)
   return { etag, whole: full, unchanged }
 })

@@ -6,6 +6,9 @@ export const portalPath = "/admin-ui/"
 /** Below this path, files have names that change with their content. */
 export const assetsPath = `${portalPath}assets/`
 
+/** Below this path, the upstream has its web interface. */
+export const upstreamUiPath = `${portalPath}upstream-ui`
+
 /** What is below `/admin-ui/` and not the portal's, whoever asks. */
 const others = new Set([
   ...["admin", "v1", "session", "live", "find", "upstream-ui", "docs", "openapi.json", "assets"],

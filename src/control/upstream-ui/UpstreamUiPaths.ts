@@ -1,5 +1,6 @@
+import { upstreamUiPath } from "../http/PortalPaths.ts"
 /** Below this path, the control listener serves the upstream's web interface. */
-export const prefix = "/admin-ui/upstream-ui"
+export const prefix = upstreamUiPath
 
 /**
  * The web interface requests paths with these first segments from the root of the upstream's host. Every other path is

@@ -8,7 +8,9 @@ import { rawRequest } from "../portal/RawRequest.ts"
 const manyModels = Array.from({ length: 300 }, (_, n) => `model-of-a-long-name-${n}`)
 
 const withKeys = Effect.forEach(Array.from({ length: 10 }), (_, n) =>
-  ok("POST", `${admin}/keys`, { body: { owner_type: "individual", name: `key ${n}`, policy: { allowed_models: manyModels } } })
+  ok("POST", `${admin}/keys`, {
+    body: { owner_type: "individual", name: `key ${n}`, policy: { allowed_models: manyModels } }
+  })
 )
 
 const read = (path: string, headers: Readonly<Record<string, string>> = {}) =>
