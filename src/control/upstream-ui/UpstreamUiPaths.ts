@@ -1,4 +1,5 @@
 import { upstreamUiPath } from "../http/PortalPaths.ts"
+
 /** Below this path, the control listener serves the upstream's web interface. */
 export const prefix = upstreamUiPath
 
