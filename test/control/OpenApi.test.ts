@@ -59,7 +59,6 @@ suite("OpenAPI", (it) => {
     Effect.gen(function* () {
       for (const path of ["/admin-ui/openapi.json", "/admin-ui/docs"]) {
         const whole = yield* call("GET", path, { authorization: null })
-        // the compressed form is another one of the same document
         const [, etag = ""] = /^W\/("[\w-]{43}")$/.exec(whole.headers["etag"] ?? "") ?? []
         assert.notStrictEqual(etag, "")
         assert.strictEqual(whole.headers["cache-control"], "no-cache")
@@ -71,8 +70,7 @@ suite("OpenAPI", (it) => {
           ...others
         } = whole.headers
         assert.strictEqual(encoding, "gzip")
-        const { "x-request-id": _3, ...rest } = others
-        const kept = { ...rest, etag }
+        const { "x-request-id": _3, ...kept } = others
         for (const known of [etag, `W/${etag}`, `"another", ${etag}`, "*"]) {
           const again = yield* call("GET", path, { authorization: null, headers: { "if-none-match": known } })
           assert.deepStrictEqual([again.status, again.text], [304, ""], known)

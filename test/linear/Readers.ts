@@ -6,11 +6,11 @@ import * as RedisArguments from "../../layers/redis-memory/Arguments.ts"
 import { defaultSettings, Simulator } from "../../layers/simulator/Simulator.ts"
 import * as Fields from "../../src/control/api/schema/Fields.ts"
 import * as Labels from "../../src/control/api/schema/Labels.ts"
+import { encodingOf } from "../../src/control/http/FileEncoding.ts"
 import { isPageRequest } from "../../src/control/http/PortalPaths.ts"
 import * as LivePosition from "../../src/control/live/LivePosition.ts"
 import * as LiveTopics from "../../src/control/live/LiveTopics.ts"
 import * as ControlAuthentication from "../../src/control/operators/Authentication.ts"
-import { encodingOf } from "../../src/control/portal/FileEncoding.ts"
 import * as OpenApiDocument from "../../src/control/services/OpenApiDocument.ts"
 import * as StudioExport from "../../src/control/services/StudioExport.ts"
 import * as SessionCookie from "../../src/control/session/SessionCookie.ts"
@@ -338,7 +338,7 @@ export const readers: ReadonlyArray<Reader> = [
     isPageRequest({ method: "GET", url: `/admin-ui/${text}`, headers: HttpHeaders.fromInput({ accept: text }) }),
     isPageRequest({ method: "GET", url: "/admin-ui/", headers: HttpHeaders.fromInput({ accept: `${text},text/html` }) })
   ]),
-  ofHead("encodings that browsers accept", ["src/control/portal/FileEncoding.ts"], (text) => [
+  ofHead("encodings that browsers accept", ["src/control/http/FileEncoding.ts"], (text) => [
     encodingOf(portalFile, text),
     encodingOf(portalFile, text.replaceAll("a", ",a;q=0"))
   ]),

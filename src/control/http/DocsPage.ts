@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto"
+import { gzipSync } from "node:zlib"
 import { Effect, Function, Layer } from "effect"
 import { HttpBody, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiSwagger, OpenApi } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
+import { encodingOf } from "./FileEncoding.ts"
 import { securityHeaders } from "./RequestIds.ts"
 import { transformResponse } from "./ResponseTransform.ts"
 
@@ -38,24 +40,37 @@ const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServe
   })
 })
 
-const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) => (body._tag === "Uint8Array" ? body.body : "")
-
-/** Builds a 200 and a 304 response. The headers of a 304 replace the headers that the client stored. */
-const withEtag = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
-  const etag = `"${createHash("sha256").update(bytesOf(document)).digest("base64url")}"`
-  const full = HttpServerResponse.setHeaders(document, { etag, vary: "Accept-Encoding" })
-  const unchanged = HttpServerResponse.setStatus(HttpServerResponse.setBody(full, HttpBody.empty), 304)
-  return { etag, whole: full, unchanged }
+/**
+ * Builds the responses of a document: whole in both encodings, and a 304. It is compressed once, because everybody may ask
+ * for it. The headers of a 304 replace the headers that the client stored.
+ */
+const responsesOf = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
+  const body = document.body._tag === "Uint8Array" ? document.body : HttpBody.uint8Array(new Uint8Array())
+  const identity = body.body
+  const file = { identity, gzip: gzipSync(identity) }
+  // weak, as both encodings have it
+  const etag = `W/"${createHash("sha256").update(identity).digest("base64url")}"`
+  const described = HttpServerResponse.setHeaders(document, { etag, vary: "accept-encoding" })
+  const respond = (accepted: string) => {
+    const [encoding, bytes] = encodingOf(file, accepted)
+    if (encoding === undefined) return described
+    const encoded = HttpServerResponse.setBody(described, HttpBody.uint8Array(bytes, body.contentType))
+    return HttpServerResponse.setHeader(encoded, "content-encoding", encoding)
+  }
+  const unchanged = HttpServerResponse.setStatus(HttpServerResponse.setBody(described, HttpBody.empty), 304)
+  return { etag, respond, unchanged }
 })
 
 /** A document changes only with the program version. Clients may store it and revalidate it with its ETag. */
 const respondConditionally = Effect.fnUntraced(function* (document: HttpServerResponse.HttpServerResponse) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const { etag, unchanged, whole } = withEtag(document)
+  const { etag, respond, unchanged } = responsesOf(document)
   yield* transformResponse((response) => HttpServerResponse.setHeader(response, "cache-control", "no-cache"))
-  const clientEtags = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
-  return clientEtags.includes(etag) || clientEtags.includes("*") ? unchanged : whole
+  const known = (headers["if-none-match"] ?? "").split(",").map((tag) => strong(tag.trim()))
+  return known.includes(strong(etag)) || known.includes("*") ? unchanged : respond(headers["accept-encoding"] ?? "")
 })
+
+const strong = (tag: string): string => tag.replace(/^W\//, "")
 
 const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
   Layer.provide(

@@ -1,11 +1,9 @@
 import { Context, Option } from "effect"
+import type { EncodedFile } from "../http/FileEncoding.ts"
 
-/** A file of the portal, in every encoding that it was stored in. */
-export interface PortalFile {
+/** A file of the portal. */
+export interface PortalFile extends EncodedFile {
   readonly contentType: string
-  readonly identity: Uint8Array
-  readonly gzip?: Uint8Array
-  readonly br?: Uint8Array
 }
 
 export interface BuiltPortal {

@@ -1,8 +1,13 @@
-import type { PortalFile } from "./PortalFiles.ts"
+/** What a file is in every encoding that it was stored in. */
+export interface EncodedFile {
+  readonly identity: Uint8Array
+  readonly gzip?: Uint8Array
+  readonly br?: Uint8Array
+}
 
 /** Returns the smallest form that the client accepts. `*` and the weights between encodings are ignored. */
 export const encodingOf = (
-  file: PortalFile,
+  file: EncodedFile,
   accepted: string
 ): readonly [encoding: string | undefined, bytes: Uint8Array] => {
   const names = accepted
