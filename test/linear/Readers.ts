@@ -7,7 +7,7 @@ import { defaultSettings, Simulator } from "../../layers/simulator/Simulator.ts"
 import * as Fields from "../../src/control/api/schema/Fields.ts"
 import * as Labels from "../../src/control/api/schema/Labels.ts"
 import { encodingOf } from "../../src/control/http/FileEncoding.ts"
-import { isPageRequest } from "../../src/control/http/PortalPaths.ts"
+import { isPageRequest, upstreamUiPath } from "../../src/control/http/PortalPaths.ts"
 import * as LivePosition from "../../src/control/live/LivePosition.ts"
 import * as LiveTopics from "../../src/control/live/LiveTopics.ts"
 import * as ControlAuthentication from "../../src/control/operators/Authentication.ts"
@@ -347,7 +347,7 @@ export const readers: ReadonlyArray<Reader> = [
     UpstreamUiCookies.forUpstream(text)
   ]),
   ofHead("paths of the upstream's UI", ["src/control/upstream-ui/UpstreamUiPaths.ts"], (text) => [
-    uiPaths.upstreamTarget(`${UpstreamUiPaths.prefix}/${text}`),
+    uiPaths.upstreamTarget(`${upstreamUiPath}/${text}`),
     uiPaths.location(`/ui/${text}`, { origin: "http://u", target: "/", host: "c" })
   ]),
   ofHead("addresses that operators give", ["src/control/store/Validation.ts"], (text) => [

@@ -1,4 +1,4 @@
-/** What a file is in every encoding that it was stored in. */
+/** The bytes of a file in each encoding that it was stored in. */
 export interface EncodedFile {
   readonly identity: Uint8Array
   readonly gzip?: Uint8Array

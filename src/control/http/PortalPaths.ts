@@ -6,7 +6,7 @@ export const portalPath = "/admin-ui/"
 /** Below this path, files have names that change with their content. */
 export const assetsPath = `${portalPath}assets/`
 
-/** Below this path, the upstream has its web interface. */
+/** Below this path, the control listener serves the upstream's web interface. */
 export const upstreamUiPath = `${portalPath}upstream-ui`
 
 /** What is below `/admin-ui/` and not the portal's, whoever asks. */

@@ -19,6 +19,7 @@ import type { Vault } from "../../state/Vault.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { allows, type Scope } from "../api/schema/Security.ts"
 import { overloadedError, toResponse } from "../http/ErrorResponses.ts"
+import { upstreamUiPath } from "../http/PortalPaths.ts"
 import { authenticateToken, insufficientScope } from "../operators/Authentication.ts"
 import { AuthSettings } from "../operators/AuthSettings.ts"
 import type { OperatorTokens } from "../operators/OperatorTokens.ts"
@@ -57,7 +58,7 @@ export const layer: Layer.Layer<
       const requestId = yield* RequestId
       return yield* Effect.catch(proxyRequest(paths), (error) => Effect.succeed(toResponse(error, requestId)))
     }).pipe(Effect.provideContext(services))
-    yield* router.add("*", `${UpstreamUiPaths.prefix}/*`, handler)
+    yield* router.add("*", `${upstreamUiPath}/*`, handler)
   })
 )
 

@@ -1,8 +1,5 @@
 import { upstreamUiPath } from "../http/PortalPaths.ts"
 
-/** Below this path, the control listener serves the upstream's web interface. */
-export const prefix = upstreamUiPath
-
 /**
  * The web interface requests paths with these first segments from the root of the upstream's host. Every other path is
  * requested below `/ui`.
@@ -32,8 +29,8 @@ export const make = (extraRoots: ReadonlyArray<string>): UpstreamUiPaths => {
   const rootNames: ReadonlySet<string> = new Set([...rootSegments, ...extraRoots.map(firstSegment)])
 
   const withPrefix = (path: string): string | undefined => {
-    if (isUi.test(path)) return prefix + path.replace(isUi, "")
-    return rootNames.has(firstSegment(path.split(/[?#]/, 1)[0] ?? "")) ? prefix + path : undefined
+    if (isUi.test(path)) return upstreamUiPath + path.replace(isUi, "")
+    return rootNames.has(firstSegment(path.split(/[?#]/, 1)[0] ?? "")) ? upstreamUiPath + path : undefined
   }
 
   return {
@@ -42,9 +39,9 @@ export const make = (extraRoots: ReadonlyArray<string>): UpstreamUiPaths => {
       const path = queryStart === -1 ? target : target.slice(0, queryStart)
       const query = queryStart === -1 ? "" : target.slice(queryStart)
       if (ambiguousPath.test(path)) return undefined
-      if (path === prefix) return `/ui${query}`
-      if (!path.startsWith(`${prefix}/`)) return undefined
-      const rest = path.slice(prefix.length)
+      if (path === upstreamUiPath) return `/ui${query}`
+      if (!path.startsWith(`${upstreamUiPath}/`)) return undefined
+      const rest = path.slice(upstreamUiPath.length)
       return (rootNames.has(firstSegment(rest)) ? rest : `/ui${rest}`) + query
     },
     location: (link, { host, origin, target }) => {

@@ -31,9 +31,7 @@ export const layer = Layer.effectDiscard(
       )
     const rounds = <E>(round: Effect.Effect<void, E, Database>, pauseMs: number = roundPauseMs) =>
       round.pipe(
-        Effect.catch((cause) =>
-          Effect.logWarning("summing usage failed; the next attempt follows in a moment", { cause })
-        ),
+        Effect.catch((cause) => Effect.logWarning("summing usage failed; the next round attempts it again", { cause })),
         Effect.provide(context),
         Effect.repeat(Schedule.spaced(pauseMs)),
         Effect.forkScoped

@@ -122,7 +122,7 @@ export const useFindings = () => {
     ["the servers", system],
     ["the audit log", audit]
   ]
-  const bounds: ReadonlyArray<readonly [isReached: boolean, first: string]> = [
+  const bounds: ReadonlyArray<readonly [isReached: boolean, part: string]> = [
     [(limits.data?.left_out ?? 0) > 0, `the ${mostLimits} fullest limits`],
     [
       lists.some((list) => list.length === mostKeys && ofKeys(list.slice(-1), now, at).length > 0),
@@ -136,8 +136,8 @@ export const useFindings = () => {
     status: system.data?.status,
     findings: sorted(findings),
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
-    /** How far these sources were looked at, such as `the 100 fullest limits`, as there may be more. */
-    partial: bounds.flatMap(([isReached, first]) => (isReached ? [first] : [])),
+    /** These parts alone of their sources were looked at, such as `the 100 fullest limits`: there may be more. */
+    partial: bounds.flatMap(([isReached, part]) => (isReached ? [part] : [])),
     failed: sources.filter(([, { error }]) => error !== null).map(([name]) => name),
     retry: () => {
       const all = [
