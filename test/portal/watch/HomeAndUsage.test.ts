@@ -58,6 +58,8 @@ describePortal("The first minute", (portal) => {
     const { answer, page, problems } = await portal.open("/")
     await page.getByRole("region", { name: "Spend today" }).waitFor()
     await page.getByRole("figure", { name: "Tokens" }).waitFor()
+    const edges = page.getByRole("region", { name: "Requests", exact: true }).locator(".recharts-area-curve[d]")
+    await eventuallyTrue(async () => (await edges.count()) === 1) // that of the successes: no request has failed
     await page.getByText("1 active key · 10 of 10 routes enabled · 0 of 0 services enabled").waitFor()
     await page.getByRole("region", { name: "Our overhead" }).getByRole("link").click()
     await page.getByRole("figure", { name: "Overhead of the gateway" }).waitFor()

@@ -18,14 +18,15 @@ import { ForeignText } from "../foreign/ForeignText.tsx"
 import { bucketText, tickText } from "../words/format.ts"
 import { colorOf } from "./colors.ts"
 import { Legend } from "./Legend.tsx"
-import type { Series, TimeChartProps } from "./series.ts"
+import type { Series, TimeChartProps, TimePoint } from "./series.ts"
+import { withoutZeros } from "./stack.ts"
 import styles from "./TimeChart.module.css"
 
 const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, points, series }: TimeChartProps) => {
   const isStill = useReducedMotion()
   const utc = useUtc()
   const reached = useRef<number>(undefined)
-  const data = points.map(({ at, values }) => ({ at, ...values }))
+  const data = (kind === "area" ? withoutZeros(points, series) : points).map(({ at, values }) => ({ at, ...values }))
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the drawing in it has the focus, and its own keys
     <div
@@ -64,18 +65,14 @@ const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, point
           />
           <Tooltip
             isAnimationActive={false}
-            content={({ active, label, payload }) =>
-              active ? (
-                <Hint
-                  at={Number(label)}
-                  bucketMs={bucketMs}
-                  utc={utc}
-                  rows={payload.map(({ dataKey, value }) => [String(dataKey), Number(value)] as const)}
-                  series={series}
-                  format={format}
-                />
-              ) : null
-            }
+            content={({ active, label }) => {
+              const point = active ? points.find(({ at }) => at === Number(label)) : undefined
+              return (
+                point !== undefined && (
+                  <Hint point={point} bucketMs={bucketMs} utc={utc} series={series} format={format} />
+                )
+              )
+            }}
           />
           {onPick !== undefined && <ReachedByKeys reached={reached} />}
           {series.map((one, place) => drawingOf(kind, one, colorOf(one, place), isStill !== true, points))}
@@ -148,23 +145,21 @@ const aloneIn = (points: TimeChartProps["points"], key: string) => {
 }
 
 interface HintProps {
-  readonly at: number
+  readonly point: TimePoint
   readonly bucketMs: number
   readonly utc: boolean
-  readonly rows: ReadonlyArray<readonly [key: string, value: number]>
   readonly series: ReadonlyArray<Series>
   readonly format: (value: number) => string
 }
 
-const Hint = ({ at, bucketMs, format, rows, series, utc }: HintProps) => (
+const Hint = ({ bucketMs, format, point, series, utc }: HintProps) => (
   <div className={styles.hint}>
-    <strong>{bucketText(new Date(at), bucketMs, utc)}</strong>
-    {rows.map(([key, value]) => {
-      const place = series.findIndex((one) => one.key === key)
-      const one = series[place]
-      if (one === undefined) return null
+    <strong>{bucketText(new Date(point.at), bucketMs, utc)}</strong>
+    {series.map((one, place) => {
+      const value = point.values[one.key]
+      if (value == null) return null
       return (
-        <p key={key}>
+        <p key={one.key}>
           <span>
             <span className={styles.swatch} style={{ background: colorOf(one, place) }} />
             <ForeignText>{one.label}</ForeignText>
