@@ -137,6 +137,7 @@ describePortal(
       await page.getByRole("row").filter({ hasText: "550 no mailbox" }).waitFor()
       await page.getByRole("link", { name: "PermanentFailure" }).click()
       await page.getByText("new with version 2.3.0").waitFor()
+      await page.getByRole("paragraph").filter({ hasText: "550 no mailbox" }).waitFor()
       await page.getByRole("button", { name: "Archive all" }).click()
       const dialog = page.getByRole("dialog", { name: "Archive all that match" })
       await dialog.getByText(`${before} letters of`).waitFor()

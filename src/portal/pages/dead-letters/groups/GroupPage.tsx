@@ -19,6 +19,7 @@ import { CopyAs } from "../../../shared/words/CopyAs.tsx"
 import { countedText } from "../../../shared/words/format.ts"
 import { When } from "../../../shared/words/When.tsx"
 import { ArchiveDialog } from "../archive/ArchiveDialog.tsx"
+import { ExceptionMessage } from "../ExceptionMessage.tsx"
 import { LetterBulk } from "../letters/LetterBulk.tsx"
 import { letterColumns } from "../letters/letterColumns.tsx"
 import styles from "./Group.module.css"
@@ -99,6 +100,7 @@ const GroupPage = () => {
       {!isHeadKnown && <Skeleton height={360} />}
       {isHeadKnown && (
         <div className={styles.stack}>
+          {group?.exception_message != null && <ExceptionMessage>{group.exception_message}</ExceptionMessage>}
           <GroupTiles group={group} groups={groups} />
           <Panel
             title="Replays of this group"

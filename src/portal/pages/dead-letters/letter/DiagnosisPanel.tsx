@@ -11,6 +11,7 @@ import { LetterWord } from "../../../shared/tasks/LetterWord.tsx"
 import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
+import { ExceptionMessage } from "../ExceptionMessage.tsx"
 import { groupSearch } from "../groups/groupSearch.ts"
 import styles from "./Letter.module.css"
 import { PayloadMisfit } from "./PayloadFitNote.tsx"
@@ -67,11 +68,7 @@ const Failure = ({ letter }: { readonly letter: Letter }) => {
           </>
         )}
       </p>
-      {exception_message && (
-        <p className={styles.message}>
-          <ForeignText>{exception_message}</ForeignText>
-        </p>
-      )}
+      {exception_message && <ExceptionMessage>{exception_message}</ExceptionMessage>}
     </>
   )
 }
@@ -96,11 +93,7 @@ const FailedAgain = ({ dlqId }: { readonly dlqId: string }) => {
       {isPending ? (
         <Skeleton height={36} />
       ) : (
-        data?.exception_message && (
-          <p className={styles.message}>
-            <ForeignText>{data.exception_message}</ForeignText>
-          </p>
-        )
+        data?.exception_message && <ExceptionMessage>{data.exception_message}</ExceptionMessage>
       )}
     </>
   )
