@@ -11,11 +11,12 @@ const submit = async (page: Page, token: string) => {
 }
 
 const signingIn = (portal: Portal) => {
-  it("says what is wrong with a token, and goes on to the page of the address with a right one", async () => {
+  it("says where a token comes from and what is wrong with one, and goes on to the page of the address with a right one", async () => {
     const { page, problems } = await portal.open("/keys?q=blue", { token: null })
     problems.expect(/^401 POST \/admin-ui\/session$/)
     await submit(page, `op_live_${"0".repeat(64)}`)
     await page.getByRole("alert").filter({ hasText: "No operator token matches" }).waitFor()
+    await page.getByText("No token? The first start of the program printed one").waitFor()
     await submit(page, portal.adminToken)
     await page.getByRole("heading", { name: "Keys", level: 1 }).waitFor()
     assert.match(page.url(), /\/admin-ui\/keys\?q=blue$/)

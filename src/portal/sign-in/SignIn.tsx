@@ -75,6 +75,12 @@ const SignIn = ({ ended }: { readonly ended: string | undefined }) => {
           {isKeysAlone ? "The key" : "It"} is sent once and not stored in this browser. A cookie takes its place for
           twelve hours.
         </p>
+        {!isKeysAlone && (
+          <p className={styles.hint}>
+            No token? The first start of the program printed one, and <code>svc-runtime operator-token create</code>{" "}
+            prints another. Operators make the keys.
+          </p>
+        )}
       </form>
     </main>
   )
