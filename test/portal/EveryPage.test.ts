@@ -89,16 +89,21 @@ const nothing: TypicalInstallation = {
 
 const api = /^\/admin-ui\/(?:admin|tasks|find|v1)\b/
 
-type View = readonly [scheme: "light" | "dark", width: number]
+type Scheme = "light" | "dark"
 
-const everyView: ReadonlyArray<View> = (["light", "dark"] as const).flatMap((scheme) =>
-  [360, 768, 1280].map((width): View => [scheme, width])
-)
+/** The pages are opened once in a width, and looked at in each of the colour schemes. */
+interface View {
+  readonly width: number
+  readonly schemes: ReadonlyArray<Scheme>
+}
+
+const everyView: ReadonlyArray<View> = [360, 768, 1280].map((width) => ({ width, schemes: ["light", "dark"] }))
 
 /** A third of the pages stands for all of them. */
 const someOf = (pages: ReadonlyArray<string>) => (isWhole ? pages : pages.filter((_, n) => n % 3 === 0))
 
-const viewsOf = (...some: ReadonlyArray<View>): ReadonlyArray<View> => (isWhole ? everyView : some)
+const viewsOf = (...some: ReadonlyArray<readonly [scheme: Scheme, width: number]>): ReadonlyArray<View> =>
+  isWhole ? everyView : some.map(([scheme, width]) => ({ width, schemes: [scheme] }))
 
 const settled = (page: Page) => eventuallyTrue(async () => (await page.locator("main [aria-busy=true]").count()) === 0)
 
@@ -132,33 +137,35 @@ const changesSentBy = (page: Page): (() => ReadonlyArray<string>) => {
   return () => sent.splice(0)
 }
 
+interface Look extends View {
+  /** The beginning of the names of the pictures. */
+  readonly name: string
+  readonly isLoading?: boolean
+}
+
 /** Opens each address, and returns what is wrong with each page. */
 const lookAt = async (
-  { axe, page }: OpenedPage,
+  opened: OpenedPage,
   origin: string,
   paths: ReadonlyArray<string>,
-  { isLoading = false, name, width }: { readonly isLoading?: boolean; readonly name: string; readonly width: number }
+  { isLoading = false, name, schemes, width }: Look
 ): Promise<ReadonlyArray<string>> => {
+  const { page } = opened
   const wrong: Array<string> = []
   const takeSent = changesSentBy(page)
   for (const path of paths) {
     const found: Array<string> = []
     const release = isLoading ? await holdRequests(page, api) : undefined
-    await page.goto(`${origin}/admin-ui${path}`)
-    try {
-      await page.locator("main#page h1").first().waitFor()
-      if (!isLoading) await settled(page)
-    } catch (error) {
-      found.push(String(error))
-    }
-    found.push(...(await axe({ isLoading })))
-    const wide = await page.evaluate<number>("document.documentElement.scrollWidth")
-    if (wide > width) found.push(`is ${wide} pixels wide`)
-    if ((await page.locator("h1").count()) !== 1) found.push(`has ${await page.locator("h1").count()} titles`)
-    if (pictures !== undefined) {
-      mkdirSync(pictures, { recursive: true })
-      const file = `${name} ${path.slice(1).replaceAll(/[^\w-]+/g, "_") || "home"}.png`
-      await page.screenshot({ path: join(pictures, file), fullPage: true })
+    for (const [place, scheme] of schemes.entries()) {
+      await page.emulateMedia({ colorScheme: scheme })
+      if (place === 0) found.push(...(await layoutOf(page, `${origin}/admin-ui${path}`, { isLoading, width })))
+      const inColors = await opened.axe({ isLoading, colorsAlone: place > 0 })
+      found.push(...inColors.map((violation) => `in ${scheme} colours ${violation}`))
+      if (pictures !== undefined) {
+        mkdirSync(pictures, { recursive: true })
+        const file = `${name} ${width} ${path.slice(1).replaceAll(/[^\w-]+/g, "_") || "home"} ${scheme}.png`
+        await page.screenshot({ path: join(pictures, file), fullPage: true })
+      }
     }
     // what was waited for may not move what a person reads already
     if (release !== undefined) {
@@ -176,7 +183,24 @@ const lookAt = async (
   return wrong
 }
 
-const inView = ([scheme, width]: View) => `in ${scheme} colours at ${width} pixels`
+/** Opens an address, and returns what is wrong with the page in any colours. */
+const layoutOf = async (page: Page, address: string, { isLoading, width }: Pick<Look, "isLoading" | "width">) => {
+  const found: Array<string> = []
+  await page.goto(address)
+  try {
+    await page.locator("main#page h1").first().waitFor()
+    if (!isLoading) await settled(page)
+  } catch (error) {
+    found.push(String(error))
+  }
+  const wide = await page.evaluate<number>("document.documentElement.scrollWidth")
+  if (wide > width) found.push(`is ${wide} pixels wide`)
+  const titles = await page.locator("h1").count()
+  if (titles !== 1) found.push(`has ${titles} titles`)
+  return found
+}
+
+const inView = ({ schemes, width }: View) => `in ${schemes.join(" and ")} colours at ${width} pixels`
 
 /** The pages show a usual installation, one of many rows and processes, or a new one. */
 type Fixture = "typical" | "large" | "empty"
@@ -198,16 +222,15 @@ const testState = (
   } = {}
 ) => {
   for (const view of views) {
-    const [scheme, width] = view
+    const { width } = view
     it(`${state}, ${inView(view)}`, { timeout: 600_000 }, async () => {
       const opened = await portal.open(pages()[0] ?? "/", {
-        scheme,
         width,
         ...(token !== undefined && { token: await token() })
       })
       await prepare?.(opened)
-      const name = `${fixture} ${state} ${scheme} ${width}`
-      assert.deepStrictEqual(await lookAt(opened, portal.gateway.control, pages(), { isLoading, name, width }), [])
+      const look = { ...view, isLoading, name: `${fixture} ${state}` }
+      assert.deepStrictEqual(await lookAt(opened, portal.gateway.control, pages(), look), [])
     })
   }
 }

@@ -42,12 +42,18 @@ export interface OpenedPage {
   /** What went wrong in the page. The test fails if there is something at its end. */
   readonly problems: PageProblems
   /** The violations that axe finds, a sentence for each, as soon as nothing on the page is loading, or at once. */
-  readonly axe: (options?: { readonly isLoading: boolean }) => Promise<ReadonlyArray<string>>
+  readonly axe: (options?: AxeOptions) => Promise<ReadonlyArray<string>>
   /**
    * Answers the requests of the page to paths that match, instead of the server. Without `body` it is an error of the
    * control API. `delayMs` alone lets the server answer, later. Returns what takes it back.
    */
   readonly answer: (path: string | RegExp, answer: Answer) => Promise<() => Promise<void>>
+}
+
+export interface AxeOptions {
+  readonly isLoading?: boolean
+  /** Asks again only for what depends on colours, after another colour scheme was set. */
+  readonly colorsAlone?: boolean
 }
 
 export interface Answer {
@@ -180,7 +186,7 @@ class RunningPortal implements Portal {
     return {
       page,
       problems,
-      axe: ({ isLoading } = { isLoading: false }) => axeOf(page, isLoading),
+      axe: (options = {}) => axeOf(page, options),
       answer: answering(page, problems)
     }
   }
@@ -227,11 +233,28 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 const busyForMs = 5_000
 
 /**
- * The debugger evaluates the source, so that the policy of the page need not allow it. What is read again is dimmed, and
- * has too little contrast for that moment; a page that stays busy is looked at as it is.
+ * The debugger evaluates the source, so that the policy of the page need not allow it. Sending it takes ten times as long as
+ * running it, so later documents of the page have it from their beginning.
  */
-const axeOf = async (page: Page, isLoading: boolean): Promise<ReadonlyArray<string>> => {
+const installAxe = async (page: Page): Promise<void> => {
+  if (await page.evaluate<boolean>("typeof axe === 'object'")) return
+  await page.addInitScript(axeSource)
   await page.evaluate(axeSource)
+}
+
+const axeRules = (colorsAlone: boolean) =>
+  colorsAlone
+    ? { type: "rule", values: ["color-contrast", "link-in-text-block"] }
+    : { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }
+
+/**
+ * What is read again is dimmed, and has too little contrast for that moment; a page that stays busy is looked at as it is.
+ */
+const axeOf = async (
+  page: Page,
+  { colorsAlone = false, isLoading = false }: AxeOptions
+): Promise<ReadonlyArray<string>> => {
+  await installAxe(page)
   if (!isLoading)
     await page
       .locator("[aria-busy=true]")
@@ -243,7 +266,7 @@ const axeOf = async (page: Page, isLoading: boolean): Promise<ReadonlyArray<stri
     document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished)))`)
   return page.evaluate<ReadonlyArray<string>>(`axe.run({ exclude: [["[role=tooltip]"]] }, {
     preload: false,
-    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    runOnly: ${JSON.stringify(axeRules(colorsAlone))}
   }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ html, failureSummary }) => id + ": " + help + " at " + html.slice(0, 160) + " " + failureSummary)))`)
 }
