@@ -55,7 +55,7 @@ interface KeptPlaceProps {
 
 /** Keeps the place of content that is not known yet, so that nobody can see, read or press it. */
 const KeptPlace = ({ children, isWaiting }: KeptPlaceProps) => (
-  <Skeleton visible={isWaiting}>
+  <Skeleton visible={isWaiting} aria-busy={isWaiting}>
     <div style={{ visibility: isWaiting ? "hidden" : undefined }}>{children}</div>
   </Skeleton>
 )
