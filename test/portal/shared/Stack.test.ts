@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { withoutZeros } from "../../../src/portal/shared/charts/stack.ts"
+import { withGapsAtZero } from "../../../src/portal/shared/charts/stack.ts"
 
 const series = ["fine", "limited", "failed"].map((key) => ({ key, label: key }))
 
 const drawnOf = (counts: ReadonlyArray<readonly [fine: number, limited: number, failed: number]>) =>
-  withoutZeros(
+  withGapsAtZero(
     counts.map(([fine, limited, failed], at) => ({ at, values: { fine, limited, failed } })),
     series
   ).map(({ values }) => series.map(({ key }) => values[key] ?? null))
@@ -26,6 +26,22 @@ describe("The areas of a stack", () => {
         [0, null, 2],
         [5, null, 0],
         [6, null, null]
+      ]
+    )
+  })
+
+  it("take what a point lacks as zero", () => {
+    const counts = [{ fine: 3 }, { fine: 3, failed: 5 }, {}]
+    const drawn = withGapsAtZero(
+      counts.map((values, at) => ({ at, values })),
+      series
+    )
+    assert.deepStrictEqual(
+      drawn.map(({ values }) => values),
+      [
+        { fine: 3, limited: null, failed: 0 },
+        { fine: 3, limited: null, failed: 5 },
+        { fine: 0, limited: null, failed: 0 }
       ]
     )
   })

@@ -19,14 +19,14 @@ import { bucketText, tickText } from "../words/format.ts"
 import { colorOf } from "./colors.ts"
 import { Legend } from "./Legend.tsx"
 import type { Series, TimeChartProps, TimePoint } from "./series.ts"
-import { withoutZeros } from "./stack.ts"
+import { withGapsAtZero } from "./stack.ts"
 import styles from "./TimeChart.module.css"
 
 const TimeDrawing = ({ bucketMs, format, height = 200, kind, line, onPick, points, series }: TimeChartProps) => {
   const isStill = useReducedMotion()
   const utc = useUtc()
   const reached = useRef<number>(undefined)
-  const data = (kind === "area" ? withoutZeros(points, series) : points).map(({ at, values }) => ({ at, ...values }))
+  const data = (kind === "area" ? withGapsAtZero(points, series) : points).map(({ at, values }) => ({ at, ...values }))
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the drawing in it has the focus, and its own keys
     <div
