@@ -45,7 +45,8 @@ const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServe
  * for it. The headers of a 304 replace the headers that the client stored.
  */
 const responsesOf = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
-  const body = document.body._tag === "Uint8Array" ? document.body : HttpBody.uint8Array(new Uint8Array())
+  const { body } = document
+  if (body._tag !== "Uint8Array") throw new Error(`the document has a body of the kind ${body._tag}`)
   const identity = body.body
   const file = { identity, gzip: gzipSync(identity) }
   // weak, as both encodings have it
@@ -66,11 +67,13 @@ const respondConditionally = Effect.fnUntraced(function* (document: HttpServerRe
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const { etag, respond, unchanged } = responsesOf(document)
   yield* transformResponse((response) => HttpServerResponse.setHeader(response, "cache-control", "no-cache"))
-  const known = (headers["if-none-match"] ?? "").split(",").map((tag) => strong(tag.trim()))
-  return known.includes(strong(etag)) || known.includes("*") ? unchanged : respond(headers["accept-encoding"] ?? "")
+  const known = (headers["if-none-match"] ?? "").split(",").map((tag) => withoutWeakPrefix(tag.trim()))
+  return known.includes(withoutWeakPrefix(etag)) || known.includes("*")
+    ? unchanged
+    : respond(headers["accept-encoding"] ?? "")
 })
 
-const strong = (tag: string): string => tag.replace(/^W\//, "")
+const withoutWeakPrefix = (tag: string): string => tag.replace(/^W\//, "")
 
 const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
   Layer.provide(
