@@ -48,14 +48,17 @@ export const originOf = (headers: DeadLetterRecord["headers"]): ReplayOrigin.Rep
 export const stackLineOf = (stack: string | null | undefined): string | undefined => {
   const lines = (stack ?? "").slice(0, maxStackLooked).split("\n", maxStackLines)
   const line = (lines.find((line) => /^\s{0,16}at /.test(line)) ?? lines[0] ?? "").trim()
-  return line === "" ? undefined : line.slice(0, maxShown).toWellFormed()
+  return line === "" ? undefined : shortened(line)
 }
 
 /** Returns the beginning of the exception message of a stored summary. */
 export const shortMessageOf = (summary: string): string | null => {
   const { exception_message: message } = Schema.decodeSync(SummaryJson)(summary)
-  return message ? message.slice(0, maxShown).toWellFormed() : null
+  return message ? shortened(message) : null
 }
+
+const shortened = (text: string): string =>
+  text.length > maxShown ? `${text.slice(0, maxShown - 1).toWellFormed()}…` : text.toWellFormed()
 
 const maxStackLooked = 4_096
 const maxStackLines = 20

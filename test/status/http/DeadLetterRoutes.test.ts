@@ -300,7 +300,7 @@ describe.each(variants)("dead letters over HTTP, $name", ({ doors, skip }) => {
               last_seen_at: "2026-11-20T12:00:02+00:00",
               first_version: null,
               last_version: null,
-              exception_message: `2 ${"too many ".repeat(200)}`.slice(0, 300),
+              exception_message: `${`2 ${"too many ".repeat(200)}`.slice(0, 299)}…`,
               stack_line: null,
               replays: []
             }

@@ -100,7 +100,11 @@ const GroupPage = () => {
       {!isHeadKnown && <Skeleton height={360} />}
       {isHeadKnown && (
         <div className={styles.stack}>
-          {group?.exception_message != null && <ExceptionMessage>{group.exception_message}</ExceptionMessage>}
+          {group?.exception_message != null && (
+            <Panel title="Newest message">
+              <ExceptionMessage>{group.exception_message}</ExceptionMessage>
+            </Panel>
+          )}
           <GroupTiles group={group} groups={groups} />
           <Panel
             title="Replays of this group"
