@@ -45,7 +45,8 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         codeSplitting: {
-          // the sign-in page loads neither of them, but some of what they import
+          // The sign-in page loads neither of them, but some of what they import. So App, libraries and parts import each
+          // other, and a new import may have a module of Mantine evaluated before what it needs: no page opens then.
           includeDependenciesRecursively: false,
           groups: [
             // A page would else load forty files of a kilobyte, each of which costs a round trip.

@@ -3,6 +3,7 @@ import { IconSearch } from "@tabler/icons-react"
 import { useEffect, useRef, useState } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
+import { useLazyChoices } from "../../shared/fields/useLazyChoices.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { completionsOf, type KnownValues } from "./completions.ts"
 import styles from "./Tasks.module.css"
@@ -17,8 +18,7 @@ export const SearchBox = ({ error, known }: Props) => {
   const { change, text } = useTextSearch()
   const asked = text("q") ?? ""
   const [typed, setTyped] = useState(asked)
-  // the completions are drawn and measured from the first focus on, as those of `LazySelect` are
-  const [isReached, reach] = useState(false)
+  const { choices, reach } = useLazyChoices()
   useEffect(() => setTyped(asked), [asked])
   const refused = error?.status === 422 ? error : null
   const search = (wanted: string) => change({ q: wanted.trim() || undefined, open: undefined })
@@ -40,7 +40,7 @@ export const SearchBox = ({ error, known }: Props) => {
           size="sm"
           value={typed}
           onChange={setTyped}
-          onFocus={() => reach(true)}
+          onFocus={reach}
           data={completionsOf(typed, known)}
           // the completions are already those that fit
           filter={({ options }) => options}
@@ -53,7 +53,7 @@ export const SearchBox = ({ error, known }: Props) => {
             </ForeignText>
           )}
           limit={8}
-          comboboxProps={{ withinPortal: false, keepMounted: isReached }}
+          comboboxProps={{ withinPortal: false, ...choices }}
           autoSelectOnBlur={false}
           leftSection={<IconSearch size={15} />}
           rightSection={

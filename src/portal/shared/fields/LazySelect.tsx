@@ -1,20 +1,17 @@
 import { Select, type SelectProps } from "@mantine/core"
-import { useState } from "react"
+import { useLazyChoices } from "./useLazyChoices.ts"
 
-/**
- * A `Select` whose choices are there from the first focus on: the keyboard and readers of the screen need them before the
- * list opens. Mantine draws and measures them with the page, and a page has many of them.
- */
+/** A `Select` that draws its choices from the first focus on. */
 export const LazySelect = ({ comboboxProps, onFocus, ...props }: SelectProps) => {
-  const [isReached, reach] = useState(false)
+  const { choices, reach } = useLazyChoices()
   return (
     <Select
       {...props}
       onFocus={(event) => {
-        reach(true)
+        reach()
         onFocus?.(event)
       }}
-      comboboxProps={{ ...comboboxProps, keepMounted: isReached }}
+      comboboxProps={{ ...comboboxProps, ...choices }}
     />
   )
 }

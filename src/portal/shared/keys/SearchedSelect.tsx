@@ -23,7 +23,7 @@ export const useTypedSearch = (chosen: string | undefined) => {
 }
 
 interface Props extends Omit<SelectProps, "data" | "filter" | "onChange" | "onSearchChange" | "searchable" | "value"> {
-  readonly search: Pick<ReturnType<typeof useTypedSearch>, "isReached" | "reach" | "type">
+  readonly search: Pick<ReturnType<typeof useTypedSearch>, "reach" | "type">
   /** The choices that the server has found. `undefined` until it has answered. */
   readonly found: ReadonlyArray<Choice> | undefined
   readonly isSearching: boolean
