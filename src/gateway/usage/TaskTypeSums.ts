@@ -16,7 +16,7 @@ export const sumTaskTypes = Effect.fnUntraced(function* (until: number) {
   }
 })
 
-/** Adds the types that the index of tasks has learned today or yesterday, after the requests of these tasks were summed. */
+/** Sums the hours and days of yesterday and today again whose tasks got a type after they were summed. */
 export const sumLearnedTypes = Effect.gen(function* () {
   const today = floorTo(yield* Clock.currentTimeMillis, stepMs.day)
   const recent: Span = { start: today - stepMs.day, end: today + stepMs.day }

@@ -56,7 +56,7 @@ export const theme = createTheme({
     Textarea: { defaultProps: { size: "xs" } },
     Checkbox: { defaultProps: { size: "xs" } },
     Switch: { defaultProps: { size: "sm" } },
-    // readers of the screen are told that something is on its way, wherever it is
+    // programs that read the page can wait for whatever is on its way
     Skeleton: { defaultProps: { "aria-busy": true } },
     Tooltip: { defaultProps: { openDelay: 350, withArrow: true, events: { hover: true, focus: true, touch: false } } },
     Modal: { defaultProps: { ...dialog, centered: true } },

@@ -126,9 +126,9 @@ export const useFindings = () => {
     [(limits.data?.left_out ?? 0) > 0, `the ${mostLimits} fullest limits`],
     [
       lists.some((list) => list.length === mostKeys && ofKeys(list.slice(-1), now, at).length > 0),
-      `the first ${mostKeys} keys to expire and to rotate`
+      `${mostKeys} keys each to expire or rotate next`
     ],
-    [models.data?.models.length === mostModels, `${mostModels} models without a price`],
+    [models.data?.models.length === mostModels, `the ${mostModels} busiest models without a price`],
     [asked.data?.length === mostAsked, `${mostAsked} requests for a raise`]
   ]
   return {
