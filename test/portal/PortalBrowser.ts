@@ -248,7 +248,8 @@ const axeRules = (colorsAlone: boolean) =>
     : { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }
 
 /**
- * What is read again is dimmed, and has too little contrast for that moment; a page that stays busy is looked at as it is.
+ * Waits until the page has read what it shows, because a part that is read again is dimmed and has too little contrast for that
+ * moment. A page that stays busy is looked at as it is.
  */
 const axeOf = async (
   page: Page,
