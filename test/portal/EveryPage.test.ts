@@ -6,7 +6,7 @@ import type { Page } from "playwright-core"
 import { eventuallyTrue } from "./EventuallyTrue.ts"
 import { holdRequests } from "./HeldAnswers.ts"
 import { describePortal, type OpenedPage, type Portal, type Programs } from "./PortalBrowser.ts"
-import { fill, type TypicalInstallation } from "./TypicalInstallation.ts"
+import { fill, repair, type TypicalInstallation } from "./TypicalInstallation.ts"
 
 const shopTasks = fileURLToPath(new URL("oncall/ShopTasks.ts", import.meta.url))
 
@@ -254,7 +254,8 @@ const testFilled = (fixture: Fixture, programs: Programs) =>
         return installation
       }
       beforeAll(async () => {
-        installation = await fill(portal)
+        const filled = await fill(portal)
+        installation = { ...filled, ...(await repair(portal, filled)) }
       })
       const operators = () => operatorPages(made())
       const holder = { token: () => made().holderKey }

@@ -7,7 +7,7 @@ import type { Page } from "playwright-core"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 import { eventuallyTrue } from "./EventuallyTrue.ts"
 import { describePortal } from "./PortalBrowser.ts"
-import { fill, type TypicalInstallation } from "./TypicalInstallation.ts"
+import { type Filled, fill } from "./TypicalInstallation.ts"
 
 /** `SVC_TEST_PICTURES_OF_GUIDES=1` takes the pictures of the README and the guides again. */
 const isWanted = process.env["SVC_TEST_PICTURES_OF_GUIDES"] === "1"
@@ -53,7 +53,7 @@ describe.skipIf(!isWanted || TemporaryDatabase.server === null)("the pictures of
   describePortal(
     "of an installation with a month behind it",
     (portal) => {
-      let installation: TypicalInstallation | undefined
+      let installation: Filled | undefined
       beforeAll(async () => {
         mkdirSync(folder, { recursive: true })
         installation = await fill(portal, { longestName: "grace", longestModel: "gpt-5-mini" })

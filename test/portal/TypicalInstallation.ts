@@ -4,7 +4,9 @@ import { eventuallyTrue } from "./EventuallyTrue.ts"
 import type { Portal } from "./PortalBrowser.ts"
 
 /** An installation after its first days: the ids that the addresses of its pages contain. */
-export interface TypicalInstallation {
+export interface TypicalInstallation extends Filled, Repaired {}
+
+export interface Filled {
   readonly projectId: string
   readonly keyId: string
   readonly holderKey: string
@@ -13,11 +15,14 @@ export interface TypicalInstallation {
   readonly requestId: string
   readonly taskId: string
   readonly letterId: string
+  /** The query of the page of its group. */
+  readonly group: string
+}
+
+export interface Repaired {
   readonly replayId: string
   /** The id of a cancellation of tasks. */
   readonly cancellationId: string
-  /** The query of the page of its group. */
-  readonly group: string
 }
 
 interface Letter {
@@ -32,7 +37,7 @@ interface Letter {
 export const fill = async (
   portal: Portal,
   { longestName = "w".repeat(120), longestModel = "m".repeat(120) } = {}
-): Promise<TypicalInstallation> => {
+): Promise<Filled> => {
   const { gateway } = portal
   const project = await gateway.operate("POST", "/projects", { name: "checkout", tags: ["shop"] })
   await gateway.operate("POST", "/projects", { name: "search" })
@@ -88,16 +93,7 @@ export const fill = async (
     add_tags: ["first day"]
   })
   const requestId = await send(portal, laptop.raw, "gpt-5")
-  const letters = async (): Promise<ReadonlyArray<Letter>> =>
-    JSON.parse(await ask(portal, "/dlq/messages?limit=2")).items
-  await eventuallyTrue(async () => (await letters()).length === 2)
-  const [letter, replayed] = await letters()
-  assert(letter !== undefined && replayed !== undefined)
-  const replay = await ask(portal, "/dlq/replays", {
-    ids: [replayed.dlq_id],
-    plan: { steps: [1], rate: 20, stop_after: 3 }
-  })
-  const cancellation = await ask(portal, "/tasks/cancellations", { task_ids: [letter.task_id], reason: "not needed" })
+  const letter = await letterOf(portal)
   return {
     projectId,
     keyId: laptop.id,
@@ -106,14 +102,35 @@ export const fill = async (
     requestId,
     taskId: letter.task_id,
     letterId: letter.dlq_id,
-    replayId: textAt(JSON.parse(replay), "replay_id"),
-    cancellationId: textAt(JSON.parse(cancellation), "cancellation_id"),
     group: new URLSearchParams({
       queue_name: letter.queue_name,
       reason: letter.reason,
       ...(letter.exception_type !== null && { exception_type: letter.exception_type })
     }).toString()
   }
+}
+
+/** Replays another dead letter than that of the installation, and cancels the task of the latter, which has ended. */
+export const repair = async (portal: Portal, { letterId, taskId }: Filled): Promise<Repaired> => {
+  const { dlq_id } = await letterOf(portal, letterId)
+  const replay = await ask(portal, "/dlq/replays", { ids: [dlq_id], plan: { steps: [1], rate: 20, stop_after: 3 } })
+  const cancellation = await ask(portal, "/tasks/cancellations", { task_ids: [taskId], reason: "not needed" })
+  return {
+    replayId: textAt(JSON.parse(replay), "replay_id"),
+    cancellationId: textAt(JSON.parse(cancellation), "cancellation_id")
+  }
+}
+
+/** Waits for a dead letter other than `known`. */
+const letterOf = async (portal: Portal, known?: string): Promise<Letter> => {
+  let letter: Letter | undefined
+  await eventuallyTrue(async () => {
+    const letters: ReadonlyArray<Letter> = JSON.parse(await ask(portal, "/dlq/messages?limit=2")).items
+    letter = letters.find(({ dlq_id }) => dlq_id !== known)
+    return letter !== undefined
+  })
+  assert(letter !== undefined)
+  return letter
 }
 
 const send = async ({ gateway }: Portal, key: string, model: string): Promise<string> => {
