@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import react from "@vitejs/plugin-react"
 import { defineConfig } from "vite"
+import { acyclicFiles } from "./AcyclicFiles.ts"
 import { applicationFiles } from "./ApplicationFiles.ts"
 import { compileHints } from "./CompileHints.ts"
 import { compressedFiles } from "./CompressedFiles.ts"
@@ -32,7 +33,7 @@ const libraries = [
 export default defineConfig({
   root,
   base: "/admin-ui/",
-  plugins: [react(), applicationFiles(), compileHints(), compressedFiles()],
+  plugins: [react(), applicationFiles(), acyclicFiles(), compileHints(), compressedFiles()],
   cacheDir: fileURLToPath(new URL("../../node_modules/.cache/portal", import.meta.url)),
   build: {
     outDir: fileURLToPath(new URL("../../dist/portal", import.meta.url)),
@@ -45,18 +46,24 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         codeSplitting: {
-          // The sign-in page loads neither of them, but some of what they import. So App, libraries and parts import each
-          // other, and a new import may have a module of Mantine evaluated before what it needs: no page opens then.
-          includeDependenciesRecursively: false,
+          // A group also takes what its modules import, so the files do not import each other in circles.
           groups: [
+            // The sign-in page loads this alone.
+            { name: "start", test: /portal\/main\.tsx$/, priority: 3 },
+            {
+              name: "libraries",
+              test: new RegExp(`node_modules/(${libraries.join("|")})`),
+              minShareCount: 4,
+              priority: 2
+            },
             // A page would else load forty files of a kilobyte, each of which costs a round trip.
             {
               name: "parts",
               test: /portal\/(address|shared)\/(?!charts\/(Time|Live)|editor|graph|diff\/DiffTree)/,
               minShareCount: 3,
-              maxModuleSize: 20_000
-            },
-            { name: "libraries", test: new RegExp(`node_modules/(${libraries.join("|")})`), minShareCount: 4 }
+              maxModuleSize: 20_000,
+              priority: 1
+            }
           ]
         }
       }
