@@ -10,7 +10,7 @@ import { Empty } from "../../shared/page/Empty.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
-import { countText } from "../../shared/words/format.ts"
+import { countedText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import { type BookPrice, pairText, priceText } from "./prices.ts"
 
@@ -41,15 +41,18 @@ export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
       return
     }
     onClose()
-    tell({ done: `${countText(count)} prices are imported.`, audit: { type: "model_price" } })
+    tell({
+      done: `${countedText(count, "price")} ${count === 1 ? "is" : "are"} imported.`,
+      audit: { type: "model_price" }
+    })
   }
-  const sources = book.data?.vendors ?? []
+  const vendors = book.data?.vendors.map(({ as_of, vendor }) => `${vendor} (${as_of})`).join(", ")
   return (
     <Modal opened onClose={onClose} title="Import the price book" size="xl">
       <Stack gap="sm">
         <p>
-          Public prices of {sources.map(({ as_of, vendor }) => `${vendor} (${as_of})`).join(", ")}. Check them against
-          your contract: what differs from it is yours to set.
+          Public prices{vendors !== undefined && ` of ${vendors}`}. Check them against your contract: what differs from
+          it is yours to set.
         </p>
         <Panel query={book} height={300} flush>
           <DataTable
@@ -83,7 +86,7 @@ export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
             Cancel
           </Button>
           <Button onClick={() => void confirm()} loading={isBusy} disabled={selected.size === 0}>
-            Import {selected.size} prices
+            Import {countedText(selected.size, "price")}
           </Button>
         </DialogFooter>
       </Stack>

@@ -9,6 +9,7 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { ErrorNote } from "../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { Facts } from "../../shared/words/Facts.tsx"
+import { countedText } from "../../shared/words/format.ts"
 import { When } from "../../shared/words/When.tsx"
 import styles from "./Services.module.css"
 import { type Endpoint, path, type Service } from "./service.tsx"
@@ -75,7 +76,7 @@ export const OpenApi = ({ service }: { readonly service: Service }) => {
               <>
                 <p>
                   <ForeignText>{result.title ?? "A document without a title"}</ForeignText> {result.version}:{" "}
-                  {result.endpoints.length} endpoints.
+                  {countedText(result.endpoints.length, "endpoint")}.
                 </p>
                 <Difference preview={result} />
                 <Group>

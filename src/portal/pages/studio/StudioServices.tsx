@@ -10,6 +10,7 @@ import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { Empty } from "../../shared/page/Empty.tsx"
 import { Panel } from "../../shared/page/Panel.tsx"
 import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
+import { countedText } from "../../shared/words/format.ts"
 import { StatusWord } from "../../shared/words/StatusWord.tsx"
 import type { ConnectionQuery } from "./Connection.tsx"
 import { ImportList } from "./ImportList.tsx"
@@ -47,7 +48,7 @@ export const StudioServices = ({ connection }: { readonly connection: Connection
   const chosen = rows.filter(({ studio_service_id }) => selected.has(studio_service_id))
   const importChosen = () =>
     ask({
-      title: `Import ${chosen.length} services`,
+      title: `Import ${countedText(chosen.length, "service")}`,
       action: "Import",
       body: (
         <ul>
@@ -68,7 +69,7 @@ export const StudioServices = ({ connection }: { readonly connection: Connection
           await callWith("POST", "/admin-ui/admin/services/import", import_request)
         }
       },
-      done: `${chosen.length} services are imported. Give each its credential, then enable it.`,
+      done: `${countedText(chosen.length, "service")} ${chosen.length === 1 ? "is" : "are"} imported. Give each its credential, then enable it.`,
       audit: { type: "service", id: chosen.length === 1 ? (chosen[0]?.name ?? "") : "" },
       onDone: () => setSelected(new Set())
     })

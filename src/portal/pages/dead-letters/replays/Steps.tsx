@@ -1,4 +1,5 @@
 import type { ReplayStep } from "../../../api/TaskTypes.ts"
+import { countedText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
 import { wordsOfStep } from "./jobWords.ts"
@@ -13,7 +14,7 @@ export const Steps = ({ steps }: { readonly steps: ReadonlyArray<ReplayStep> }) 
         <li key={step.step} data-verdict={step.verdict}>
           <header>
             <strong>
-              Step {step.step}: {step.size} {step.size === 1 ? "letter" : "letters"}
+              Step {step.step}: {countedText(step.size, "letter")}
             </strong>
             <StatusWord meaning={meaning}>{words}</StatusWord>
             {step.began_at !== null && step.verdict !== "not_begun" && (

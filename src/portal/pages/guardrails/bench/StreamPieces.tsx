@@ -1,4 +1,4 @@
-import { bytesText } from "../../../shared/words/format.ts"
+import { bytesText, countedText } from "../../../shared/words/format.ts"
 import { heldAfter } from "./align.ts"
 import styles from "./Bench.module.css"
 
@@ -15,7 +15,7 @@ export const StreamPieces = ({ chunks, sent }: Props) => {
   return (
     <details>
       <summary>
-        {chunks.length} pieces; at most {bytesText(Math.max(0, ...held))} held back
+        {countedText(chunks.length, "piece")}; at most {bytesText(Math.max(0, ...held))} held back
       </summary>
       <table className={styles.chunks}>
         <thead>

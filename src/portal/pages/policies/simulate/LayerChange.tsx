@@ -46,7 +46,7 @@ export const LayerChange = ({ draft, onChange }: Props) => {
         <ErrorNote error={found.error} onRetry={() => void found.refetch()} />
       )}
       {isReady && (layer !== undefined || found.error === null) && (
-        <p>
+        <p aria-busy={layer === undefined}>
           {layer === undefined
             ? "Looking for the layer…"
             : isStored(layer)
