@@ -12,8 +12,8 @@ import { staleAfterTokens, tokensPath } from "./operator.ts"
 
 const scopesPath = "/admin-ui/admin/operator-tokens/scopes"
 
-/** The list of the scopes that the first token may give is about so high on a phone, in pixels. */
-const scopesHeight = 460
+/** The list of the scopes that the first token may give is about so high, in pixels: the dialog scrolls. */
+const scopesHeight = 900
 
 /** Makes a token with some of the scopes that the caller has. */
 export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {

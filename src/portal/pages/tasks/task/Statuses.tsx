@@ -1,3 +1,4 @@
+import { Skeleton } from "@mantine/core"
 import { useMemo } from "react"
 import type { StatusEvent } from "../../../api/TaskTypes.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
@@ -67,6 +68,14 @@ const words: Readonly<Record<StreamState, readonly ["good" | "waiting" | "warnin
   paused: ["idle", "paused"]
 }
 
+/** What a stream says that has none. Those that begin say nothing: they do not know yet. */
+const emptyWords: Readonly<Partial<Record<StreamState, string>>> = {
+  live: "No status has come yet.",
+  ended: "No status is stored.",
+  lost: "The statuses cannot be read now. The page asks again by itself.",
+  paused: "No status had come before the pause."
+}
+
 /** Every status of the task as it comes, each once and in order. */
 export const Statuses = ({ taskId }: { readonly taskId: string }) => {
   const { events, reset, state } = useStatusStream(taskId)
@@ -84,14 +93,18 @@ export const Statuses = ({ taskId }: { readonly taskId: string }) => {
       }
       flush
     >
-      <DataTable
-        name="statuses"
-        label="Statuses"
-        columns={columns}
-        rows={rows}
-        rowId={({ event_id, place }) => `${place} ${event_id}`}
-        empty={<Empty>{state === "ended" ? "No status is stored." : "Reading the statuses…"}</Empty>}
-      />
+      {rows.length === 0 && emptyWords[state] === undefined ? (
+        <Skeleton height={120} />
+      ) : (
+        <DataTable
+          name="statuses"
+          label="Statuses"
+          columns={columns}
+          rows={rows}
+          rowId={({ event_id, place }) => `${place} ${event_id}`}
+          empty={<Empty>{emptyWords[state]}</Empty>}
+        />
+      )}
     </Panel>
   )
 }

@@ -106,7 +106,8 @@ class StatusStream {
     )
     if (this.source !== source) return
     this.latest = history?.events.at(-1)?.event_id
-    this.notice()
+    if (history?.events.length === 0) this.become("live")
+    else this.notice()
   }
 
   private take(event: StatusEvent, id: string): void {
