@@ -74,9 +74,9 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
             onChange={setChosen}
             error={errorOf("scopes")}
           >
-            <Stack gap={6} mt={4} mih={scopes.data === undefined ? scopesHeight : undefined}>
+            <Stack gap={6} mt={4}>
               {scopes.isPending && <Skeleton height={scopesHeight} />}
-              {scopes.error !== null && <ErrorNote error={scopes.error} />}
+              {scopes.error !== null && <ErrorNote error={scopes.error} onRetry={() => void scopes.refetch()} />}
               {offered.map(({ help, scope }) => (
                 <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={help} />
               ))}
