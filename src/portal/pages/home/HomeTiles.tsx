@@ -57,6 +57,7 @@ export const HomeTiles = () => {
       <Tile
         label="Spend today"
         query={spend.query}
+        isLong={true}
         value={moneyText(spend.today)}
         detail={`${moneyText(spend.yesterday)} in all of yesterday; ${moneyText(spend.month)} this month, about ${moneyText(spend.projected)} by its end`}
       />

@@ -10,7 +10,7 @@ interface Props {
   /** From which the value is. While it has no answer, the tile says so instead of showing a value. */
   readonly query: PartQuery
   readonly value: ReactNode
-  /** The value may need two lines. The tile has room for them from the beginning, so that nothing moves once it is known. */
+  /** The value or the detail may need a line more. The tile has room for it from the beginning, so that nothing moves. */
   readonly isLong?: boolean
   /** Under the value: the period before, what it is a part of. */
   readonly detail?: ReactNode

@@ -80,7 +80,8 @@ export const AttentionPlace = () => (
   </Panel>
 )
 
-const Place = () => <Skeleton height={200} />
+/** As high as the findings of a large installation, so that the charts below them on a phone stay where they are. */
+const Place = () => <Skeleton height={320} />
 
 type Status = NonNullable<ReturnType<typeof useFindings>["status"]>
 
