@@ -74,7 +74,7 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
             onChange={setChosen}
             error={errorOf("scopes")}
           >
-            <Stack gap={6} mt={4}>
+            <Stack gap={6} mt={4} mih={scopes.data === undefined ? scopesHeight : undefined}>
               {scopes.isPending && <Skeleton height={scopesHeight} />}
               {scopes.error !== null && <ErrorNote error={scopes.error} onRetry={() => void scopes.refetch()} />}
               {offered.map(({ help, scope }) => (
