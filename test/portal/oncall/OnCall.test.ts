@@ -177,6 +177,22 @@ describePortal(
         .waitFor()
     })
 
+    it("are told that a task has no status yet, instead of waiting for one", async () => {
+      let view: unknown
+      await eventuallyTrue(async () => {
+        const stored = await fetch(`${portal.gateway.control}/admin-ui/tasks/executions/sent-1/view`, {
+          headers: { authorization: `Bearer ${portal.adminToken}` }
+        })
+        view = await stored.json()
+        return stored.ok
+      })
+      const { answer, page, problems } = await portal.open("/")
+      problems.expect(/^404 GET .*\/without-status\/explain/)
+      await answer("/tasks/executions/without-status/view", { body: view })
+      await page.goto(`${portal.gateway.control}/admin-ui/tasks/without-status?tab=statuses`)
+      await page.getByText("No status has come yet.").waitFor()
+    })
+
     it("are offered nothing of another task while the page of the next one loads", async () => {
       await allAreDead(portal)
       const { page } = await portal.open("/tasks/refused-3")

@@ -12,7 +12,10 @@ import { staleAfterTokens, tokensPath } from "./operator.ts"
 
 const scopesPath = "/admin-ui/admin/operator-tokens/scopes"
 
-/** The list of the scopes that the first token may give is about so high, in pixels: the dialog scrolls. */
+/**
+ * The list of the scopes that the first token may give is about so high, in pixels. The dialog stands in the middle of the
+ * window, so all of it would move if this place were lower.
+ */
 const scopesHeight = 900
 
 /** Makes a token with some of the scopes that the caller has. */

@@ -68,7 +68,7 @@ const words: Readonly<Record<StreamState, readonly ["good" | "waiting" | "warnin
   paused: ["idle", "paused"]
 }
 
-/** What a stream says that has none. Those that begin say nothing: they do not know yet. */
+/** The list says this while it is empty. A stream that only begins has no words, because it does not know yet. */
 const emptyWords: Readonly<Partial<Record<StreamState, string>>> = {
   live: "No status has come yet.",
   ended: "No status is stored.",
