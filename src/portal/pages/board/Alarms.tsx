@@ -8,6 +8,8 @@ import { type Alarm, alarmsOf } from "./alarms.ts"
 import styles from "./Board.module.css"
 
 interface Props {
+  /** False waits with the alarms of the queues and of their dead letters. */
+  readonly areTold: boolean
   readonly queues: UseQueryResult<Queues, ApiError>
   readonly workers: UseQueryResult<Workers, ApiError>
   readonly letters: UseQueryResult<DeadLetterQueues, ApiError>
@@ -20,14 +22,13 @@ const pageOf = (queue: string, about: Alarm["letters"]): string => {
 }
 
 /** What needs somebody now, above all else. */
-export const Alarms = ({ letters, queues, workers }: Props) => {
-  const isKnown = queues.data !== undefined && (letters.data !== undefined || letters.failureCount > 0)
+export const Alarms = ({ areTold, letters, queues, workers }: Props) => {
+  const isKnown = queues.data !== undefined && letters.data !== undefined
   const alarms = alarmsOf({
     broker: queues.data?.broker,
     hub: queues.data?.hub,
     errors: { queues: queues.error, "dead letters": letters.error },
-    // all alarms come at once, as each of them moves what is below
-    queues: isKnown ? (queues.data?.queues ?? []) : [],
+    queues: areTold ? (queues.data?.queues ?? []) : [],
     letters: letters.data?.queues,
     workers: workers.data?.workers ?? [],
     // an old answer tells nothing of a worker that is silent now

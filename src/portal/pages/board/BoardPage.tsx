@@ -26,6 +26,8 @@ const BoardPage = () => {
   const workers = useTasksApi<Workers>("/workers", {}, { refreshMs })
   const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { refreshMs })
   useLiveRefresh(topics, [tasksPath])
+  // alarms of both come at once, and before the table, as each of them moves what is below
+  const areAlarmsTold = useSettled([queues, letters], { from: !queues.isPending })
   const isMap = text("view") === "map"
   // how tall the table is on a phone is known with its queues
   const isTableKnown = useSettled([queues]) || isMap
@@ -42,11 +44,11 @@ const BoardPage = () => {
           </>
         }
       />
-      <Alarms queues={queues} workers={workers} letters={letters} />
+      <Alarms areTold={areAlarmsTold} queues={queues} workers={workers} letters={letters} />
       {isMap ? (
         <MapPanel queues={queues.data?.queues ?? []} />
       ) : (
-        <Panel query={queues} height={360} flush>
+        <Panel query={{ ...queues, isPending: queues.isPending || !areAlarmsTold }} height={360} flush>
           <QueueTable
             queues={queues.data?.queues ?? []}
             workers={workers.data?.workers ?? []}
