@@ -16,6 +16,7 @@ import { type ApiError, isRefusal } from "./ApiError.ts"
 import { call, type Page, page, type Request } from "./control.ts"
 import type { Method, PathOf, ResponseOf } from "./Endpoints.ts"
 import type { QueryValue } from "./http.ts"
+import { useKeptError, useKeptErrorOfList } from "./keptError.ts"
 import { useIsPaused } from "./live.ts"
 import { callTasks, tasksPath } from "./tasks.ts"
 
@@ -80,12 +81,14 @@ export const useApi = <P extends PathOf<"GET">>(
   request: Request<"GET", P>,
   options: ReadOptionsOf<ResponseOf<"GET", P>> = {}
 ): UseQueryResult<ResponseOf<"GET", P>, ApiError> =>
-  useQuery<ResponseOf<"GET", P>, ApiError>({
-    queryKey: [path, request.params, request.query],
-    queryFn: ({ signal }) => call("GET", path, request, { signal }),
-    placeholderData: previousOf(1, request.params),
-    ...useOptions(options)
-  })
+  useKeptError(
+    useQuery<ResponseOf<"GET", P>, ApiError>({
+      queryKey: [path, request.params, request.query],
+      queryFn: ({ signal }) => call("GET", path, request, { signal }),
+      placeholderData: previousOf(1, request.params),
+      ...useOptions(options)
+    })
+  )
 
 /** The pages of a list that were read so far, as one list. */
 export interface List<Row> {
@@ -149,7 +152,7 @@ export const useApiList = <P extends PathOf<"GET">>(
       const { next, rows } = await page(path, request, cursor, { signal })
       return { rows: rowsOf<RowOf<Rows>>(rows), next }
     })
-  return { rows, query, readPages }
+  return { rows, query: useKeptErrorOfList(query), readPages }
 }
 
 type RowOf<Rows> = Rows extends ReadonlyArray<infer Row> ? Row : never
@@ -162,12 +165,14 @@ export const useTasksApi = <Body>(
   query: Readonly<Record<string, QueryValue>> = {},
   options: ReadOptionsOf<Body> = {}
 ): UseQueryResult<Body, ApiError> =>
-  useQuery<Body, ApiError>({
-    queryKey: [tasksPath, path, query],
-    queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
-    placeholderData: previousOf(1, path),
-    ...useOptions(options)
-  })
+  useKeptError(
+    useQuery<Body, ApiError>({
+      queryKey: [tasksPath, path, query],
+      queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
+      placeholderData: previousOf(1, path),
+      ...useOptions(options)
+    })
+  )
 
 /** The pages of a list of the API of tasks. `first` has what the first page says beside its rows. */
 export interface TasksList<Body, Row> extends List<Row> {
@@ -200,7 +205,7 @@ export const useTasksList = <Body extends { readonly next_cursor: string | null 
       const body = await callTasks<Body>("GET", path, { query: { ...query, cursor }, signal })
       return { rows: rowsOf(body), next: body.next_cursor ?? undefined }
     })
-  return { rows, first: pages?.[0], pages: pages?.length ?? 0, query: list, readPages }
+  return { rows, first: pages?.[0], pages: pages?.length ?? 0, query: useKeptErrorOfList(list), readPages }
 }
 
 export interface TasksWrite {

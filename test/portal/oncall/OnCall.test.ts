@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
 import { eventuallyTrue } from "../EventuallyTrue.ts"
 import { follow } from "../Following.ts"
-import { holdAnswers } from "../HeldAnswers.ts"
+import { holdAnswers, holdRequests } from "../HeldAnswers.ts"
 import { describePortal, type Portal } from "../PortalBrowser.ts"
 import { hostile, refused, secret } from "./ShopTasks.ts"
 
@@ -458,6 +458,36 @@ describePortal(
       assert.deepStrictEqual(await axe(), [])
       const explain = page.getByRole("link", { name: "Explain the longest-running task of shop.mails" })
       assert.match((await explain.getAttribute("href")) ?? "", /\/tasks\/mail-of-days$/)
+    })
+
+    it("see an alarm also while what it tells of is asked for again", async () => {
+      const { answer, page } = await portal.open("/tasks/board")
+      const back = await answer("/tasks/queues", { status: 503, message: "Redis is away." })
+      await page.reload()
+      const alarm = page.getByRole("region", { name: "Alarms" }).getByText("Redis is away.")
+      await alarm.waitFor()
+      await back()
+      const release = await holdRequests(page, /\/tasks\/queues$/)
+      const asked = page.waitForRequest(/\/tasks\/queues$/)
+      const again = page.getByRole("button", { name: "Try again" })
+      await again.press("Enter")
+      await asked
+      await page.locator("button[data-loading]").waitFor()
+      assert.strictEqual(await alarm.count(), 1)
+      await release()
+      await alarm.waitFor({ state: "hidden" })
+      await page.getByText("shop.mails").first().waitFor()
+    })
+
+    it("see the queues while nobody knows their dead letters yet, and are not told that all is well", async () => {
+      const { page } = await portal.open("/tasks")
+      const release = await holdRequests(page, /\/tasks\/dlq\/queues$/)
+      await page.goto(`${portal.gateway.control}/admin-ui/tasks/board`)
+      await page.getByRole("row").filter({ hasText: "shop.mails" }).first().waitFor()
+      const alarms = page.getByRole("region", { name: "Alarms" })
+      assert.strictEqual(await alarms.getByText("no alarm").count(), 0)
+      await release()
+      await alarms.getByText("in its dead-letter queue").first().waitFor()
     })
 
     it("see what the server said where a part of a page fails, and the other parts", async () => {

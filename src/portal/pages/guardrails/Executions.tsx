@@ -4,6 +4,7 @@ import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
+import { useKeptErrorOfList } from "../../api/keptError.ts"
 import { pagesOf, useRefresh } from "../../api/queries.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { IdLink } from "../../shared/links/IdLink.tsx"
@@ -44,14 +45,16 @@ export const Executions = ({ name }: Props) => {
   const asked = useExecutionsQuery(name)
   const read = (cursor: string | undefined, signal: AbortSignal) =>
     call("GET", executionsPath, { query: { ...asked, cursor } }, { signal })
-  const query = useInfiniteQuery<Answer, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
-    queryKey: [executionsPath, asked, "pages"],
-    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
-    initialPageParam: undefined,
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
-    placeholderData: keepPreviousData,
-    refetchInterval: useRefresh()
-  })
+  const query = useKeptErrorOfList(
+    useInfiniteQuery<Answer, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
+      queryKey: [executionsPath, asked, "pages"],
+      queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+      initialPageParam: undefined,
+      getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+      placeholderData: keepPreviousData,
+      refetchInterval: useRefresh()
+    })
+  )
   const rows = useMemo(() => query.data?.pages.flatMap(({ executions }) => executions) ?? [], [query.data])
   const readPages = (signal: AbortSignal) =>
     pagesOf(async (cursor: string | undefined) => {

@@ -3,6 +3,7 @@ import { useMemo } from "react"
 import { useTextSearch } from "../../address/search.ts"
 import type { ApiError } from "../../api/ApiError.ts"
 import { addressOf, type Page, page } from "../../api/control.ts"
+import { useKeptErrorOfList } from "../../api/keptError.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useRefresh } from "../../api/queries.ts"
 import { type LimitPage, matching, statePath } from "./state/limitStates.ts"
@@ -26,14 +27,16 @@ export const useLimitPages = () => {
     limit: most
   }
   type Pages = InfiniteData<Page<LimitPage>, string | undefined>
-  const found = useInfiniteQuery<Page<LimitPage>, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
-    queryKey: [statePath, query, "pages"],
-    queryFn: ({ pageParam, signal }) => page(statePath, { query }, pageParam, { signal }),
-    initialPageParam: undefined,
-    getNextPageParam: ({ next }) => next,
-    placeholderData: keepPreviousData,
-    refetchInterval: useRefresh({ refreshMs })
-  })
+  const found = useKeptErrorOfList(
+    useInfiniteQuery<Page<LimitPage>, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
+      queryKey: [statePath, query, "pages"],
+      queryFn: ({ pageParam, signal }) => page(statePath, { query }, pageParam, { signal }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ next }) => next,
+      placeholderData: keepPreviousData,
+      refetchInterval: useRefresh({ refreshMs })
+    })
+  )
   useLiveRefresh(topics, [statePath])
   const pages = found.data?.pages
   const search = text("q") ?? ""

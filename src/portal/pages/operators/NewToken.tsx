@@ -79,7 +79,7 @@ export const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
           >
             <Stack gap={6} mt={4} mih={scopes.data === undefined ? scopesHeight : undefined}>
               {scopes.isPending && <Skeleton height={scopesHeight} />}
-              {scopes.error !== null && <ErrorNote error={scopes.error} onRetry={() => void scopes.refetch()} />}
+              {scopes.error !== null && <ErrorNote error={scopes.error} onRetry={() => scopes.refetch()} />}
               {offered.map(({ help, scope }) => (
                 <Checkbox key={scope} value={scope} label={<code>{scope}</code>} description={help} />
               ))}

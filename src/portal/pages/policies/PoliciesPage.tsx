@@ -81,7 +81,7 @@ const FoundLayer = ({ kind, onClose, scope }: FoundProps) => {
   if (found.data === undefined && found.error !== null)
     return (
       <Modal opened onClose={onClose} title="Edit the layer">
-        <ErrorNote error={found.error} onRetry={() => void found.refetch()} />
+        <ErrorNote error={found.error} onRetry={() => found.refetch()} />
       </Modal>
     )
   if (found.data === undefined || found.isPlaceholderData) return null

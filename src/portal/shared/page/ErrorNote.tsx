@@ -2,10 +2,12 @@ import { Button } from "@mantine/core"
 import { IconCircleX } from "@tabler/icons-react"
 import type { ApiError } from "../../api/ApiError.ts"
 import styles from "./ErrorNote.module.css"
+import { useRetry } from "./useRetry.ts"
 
 interface Props {
   readonly error: ApiError
-  readonly onRetry?: () => void
+  /** What it returns says when there is an answer. */
+  readonly onRetry?: () => unknown
 }
 
 /** What the server said: its sentence, its code, and the id by which its log knows the request. */
@@ -19,10 +21,15 @@ export const ErrorNote = ({ error, onRetry }: Props) => (
         {error.requestId !== undefined && <> · request {error.requestId}</>}
       </p>
     </div>
-    {onRetry !== undefined && (
-      <Button variant="default" onClick={onRetry}>
-        Try again
-      </Button>
-    )}
+    {onRetry !== undefined && <Retry onRetry={onRetry} />}
   </div>
 )
+
+const Retry = ({ onRetry }: { readonly onRetry: () => unknown }) => {
+  const { isAsking, retry } = useRetry(onRetry)
+  return (
+    <Button variant="default" onClick={retry} loading={isAsking}>
+      Try again
+    </Button>
+  )
+}

@@ -47,7 +47,7 @@ export const Panel = ({
   /** The panel still shows the range or the filter before. */
   const isOld = query?.isPlaceholderData === true
   const hasNothing = isLoading || (query?.error != null && query.data === undefined)
-  const failure = query?.error && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
+  const failure = query?.error && <ErrorNote error={query.error} onRetry={() => query.refetch()} />
   const content = isLoading ? <Skeleton height={height} /> : hasNothing ? failure : (empty ?? children)
   return (
     <section

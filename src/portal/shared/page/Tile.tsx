@@ -4,6 +4,7 @@ import type { ApiError } from "../../api/ApiError.ts"
 import { Age } from "./Age.tsx"
 import type { PartQuery } from "./PartQuery.ts"
 import styles from "./Tile.module.css"
+import { useRetry } from "./useRetry.ts"
 
 interface Props {
   readonly label: string
@@ -54,7 +55,7 @@ export const Tile = ({ chart, choice, detail, isLong = false, label, query, valu
           <span data-hidden={!isKnown || undefined}>{detail || "\u00a0"}</span> <Age query={query} />
         </p>
       ) : (
-        <Failure error={error} label={label} onRetry={() => void query.refetch()} />
+        <Failure error={error} label={label} onRetry={() => query.refetch()} />
       )}
       {isKnown && chart}
     </section>
@@ -64,20 +65,23 @@ export const Tile = ({ chart, choice, detail, isLong = false, label, query, valu
 interface FailureProps {
   readonly error: ApiError
   readonly label: string
-  readonly onRetry: () => void
+  readonly onRetry: () => unknown
 }
 
-const Failure = ({ error, label, onRetry }: FailureProps) => (
-  <div className={styles.detail}>
-    <p>{error.message}</p>
-    <p className={styles.code}>
-      {error.code}
-      {error.requestId !== undefined && <> · request {error.requestId}</>}
-    </p>
-    <UnstyledButton className={styles.retry} onClick={onRetry} aria-label={`Try again: ${label}`}>
-      Try again
-    </UnstyledButton>
-  </div>
-)
+const Failure = ({ error, label, onRetry }: FailureProps) => {
+  const { isAsking, retry } = useRetry(onRetry)
+  return (
+    <div className={styles.detail} aria-busy={isAsking}>
+      <p>{error.message}</p>
+      <p className={styles.code}>
+        {error.code}
+        {error.requestId !== undefined && <> · request {error.requestId}</>}
+      </p>
+      <UnstyledButton className={styles.retry} onClick={retry} aria-label={`Try again: ${label}`}>
+        {isAsking ? "Asking…" : "Try again"}
+      </UnstyledButton>
+    </div>
+  )
+}
 
 export const Tiles = ({ children }: { readonly children: ReactNode }) => <div className={styles.tiles}>{children}</div>

@@ -51,7 +51,7 @@ export const GuardrailForm = ({ errors = [], onChange, values }: Props) => {
   }
   return (
     <Stack gap="sm">
-      {catalogue.error !== null && <ErrorNote error={catalogue.error} onRetry={() => void catalogue.refetch()} />}
+      {catalogue.error !== null && <ErrorNote error={catalogue.error} onRetry={() => catalogue.refetch()} />}
       {lists.map(([name, help], place) => {
         const list = {
           label: <code>{name}</code>,

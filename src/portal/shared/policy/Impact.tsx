@@ -35,7 +35,7 @@ export const ImpactNote = ({ proposal }: { readonly proposal: Proposal }) => {
     impact: { data, error, refetch },
     isBehind
   } = useImpact(proposal)
-  if (error !== null) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />
   return (
     <section
       className={styles.impact}

@@ -21,7 +21,7 @@ interface Props {
 /** The fields of a policy, in groups. */
 export const PolicyForm = ({ before, errors = [], onChange, only = () => true, prefix = "policy", values }: Props) => {
   const described = usePolicyFields()
-  if (described.error !== null) return <ErrorNote error={described.error} onRetry={() => void described.refetch()} />
+  if (described.error !== null) return <ErrorNote error={described.error} onRetry={() => described.refetch()} />
   if (described.data === undefined) return <Skeleton height={320} />
   return (
     <div className={styles.form}>

@@ -3,6 +3,7 @@ import { useMemo } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import type { QueryOf, ResponseOf } from "../../api/Endpoints.ts"
+import { useKeptErrorOfList } from "../../api/keptError.ts"
 import { type List, pagesOf } from "../../api/queries.ts"
 
 export const eventsPath = "/admin-ui/admin/usage/events"
@@ -21,13 +22,15 @@ const nextOf = ({ has_more, next_cursor, offset }: EventsPage): Place =>
 export const useUsageEvents = (query: EventsQuery): List<UsageRow> => {
   const read = (place: Place, signal: AbortSignal) =>
     call("GET", eventsPath, { query: { ...query, limit: pageSize, ...place } }, { signal })
-  const found = useInfiniteQuery<EventsPage, ApiError, InfiniteData<EventsPage, Place>, ReadonlyArray<unknown>, Place>({
-    queryKey: [eventsPath, query, "pages"],
-    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
-    initialPageParam: undefined,
-    getNextPageParam: nextOf,
-    placeholderData: keepPreviousData
-  })
+  const found = useKeptErrorOfList(
+    useInfiniteQuery<EventsPage, ApiError, InfiniteData<EventsPage, Place>, ReadonlyArray<unknown>, Place>({
+      queryKey: [eventsPath, query, "pages"],
+      queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+      initialPageParam: undefined,
+      getNextPageParam: nextOf,
+      placeholderData: keepPreviousData
+    })
+  )
   const pages = found.data?.pages
   const rows = useMemo(() => (pages ?? []).flatMap((page) => page.rows), [pages])
   const readPages = (signal: AbortSignal) =>

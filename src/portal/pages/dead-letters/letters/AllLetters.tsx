@@ -11,7 +11,7 @@ interface Props {
 /** Shows the server's count of the open letters that match. */
 export const AllLettersCount = ({ filter }: Props) => {
   const { data, error, refetch } = useReplayCount({ filter })
-  if (error !== null) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />
   if (data === undefined) return <strong>all that match</strong>
   return (
     <strong>

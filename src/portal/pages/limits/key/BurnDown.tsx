@@ -95,7 +95,7 @@ export const BurnDown = ({ onOpen, state }: Props) => {
             format={moneyText}
           />
           {spent.data === undefined && spent.error !== null ? (
-            <ErrorNote error={spent.error} onRetry={() => void spent.refetch()} />
+            <ErrorNote error={spent.error} onRetry={() => spent.refetch()} />
           ) : (
             <TimeChart
               label={`What is left of ${state.meter}`}

@@ -43,7 +43,7 @@ export const LayerChange = ({ draft, onChange }: Props) => {
         onChange={(next, id) => onChange({ ...draft, ...noChanges, kind: next, scope: id, layer: undefined })}
       />
       {isReady && layer === undefined && found.error !== null && (
-        <ErrorNote error={found.error} onRetry={() => void found.refetch()} />
+        <ErrorNote error={found.error} onRetry={() => found.refetch()} />
       )}
       {isReady && (layer !== undefined || found.error === null) && (
         <p aria-busy={layer === undefined}>

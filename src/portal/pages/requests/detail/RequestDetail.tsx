@@ -23,7 +23,7 @@ export const RequestDetail = ({ id, wide = false }: Props) => {
   const request = useRequest(id)
   const { bundle, event, explanation, isEarly, row } = request
   if (event.error !== null && row === undefined)
-    return <ErrorNote error={event.error} onRetry={() => void event.refetch()} />
+    return <ErrorNote error={event.error} onRetry={() => event.refetch()} />
   if (isEarly)
     return (
       <p>

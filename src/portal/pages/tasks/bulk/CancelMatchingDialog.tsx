@@ -27,7 +27,7 @@ export const CancelMatchingDialog = ({ onClose, query }: Props) => {
       <p>
         <ForeignText>{searchOf(open)}</ForeignText>
       </p>
-      {counts.error !== null && <ErrorNote error={counts.error} onRetry={() => void counts.refetch()} />}
+      {counts.error !== null && <ErrorNote error={counts.error} onRetry={() => counts.refetch()} />}
       <p aria-live="polite">{counts.data === undefined ? "\u00a0" : countSentence(counts.data, most)}</p>
       <Panel
         title="The newest of them"
