@@ -31,16 +31,18 @@ const topics = ["dead_letters"] as const
 const rowsOf = ({ items }: LetterPage): ReadonlyArray<DeadLetterSummary> => items
 const nothing: ReadonlySet<string> = new Set()
 
+interface Props {
+  readonly name: Pick<DeadLetterGroup, "queue_name" | "reason">
+  readonly exception: string | null
+}
+
 /** Dead letters of one cause: what they have in common, and their replay in steps. */
-const GroupPage = () => {
-  const { text } = useTextSearch()
+const Group = ({ exception, name }: Props) => {
   const navigate = useNavigate()
   const mayOperate = useAllowed("tasks:operate")
   const [asked, setAsked] = useState<"replay" | "archive">()
   const [selected, setSelected] = useState(nothing)
   useLiveRefresh(topics, [tasksPath])
-  const name = { queue_name: text("queue_name") ?? "", reason: text("reason") ?? "" }
-  const exception = text("exception_type") ?? null
   const groups = useTasksApi<Groups>("/dlq/groups", { limit: mostGroups })
   // the line of the stack in the head of the page arrives with them
   const isHeadKnown = useSettled([groups])
@@ -64,7 +66,7 @@ const GroupPage = () => {
   return (
     <>
       <PageHeader
-        title={(exception ?? name.reason) || "A group of dead letters"}
+        title={exception ?? name.reason}
         lead={
           <>
             Open dead letters of <ForeignText>{name.queue_name}</ForeignText> for{" "}
@@ -141,17 +143,7 @@ const GroupPage = () => {
                   />
                 )
               }
-              empty={
-                <Empty
-                  action={
-                    <Button variant="default" renderRoot={(props) => <Link {...props} to="/dead-letters" />}>
-                      All groups
-                    </Button>
-                  }
-                >
-                  No letter of this group is open any more.
-                </Empty>
-              }
+              empty={<Empty action={<AllGroups />}>No letter of this group is open any more.</Empty>}
             />
           </Panel>
         </div>
@@ -174,6 +166,29 @@ const GroupPage = () => {
     </>
   )
 }
+
+/** Links name the group by its queue, its reason and its exception. */
+const GroupPage = () => {
+  const { text } = useTextSearch()
+  const queue = text("queue_name")
+  const reason = text("reason")
+  if (queue !== undefined && reason !== undefined)
+    return <Group name={{ queue_name: queue, reason }} exception={text("exception_type") ?? null} />
+  return (
+    <>
+      <PageHeader title="A group of dead letters" />
+      <Panel>
+        <Empty action={<AllGroups />}>The address does not say which group: it needs a queue and a reason.</Empty>
+      </Panel>
+    </>
+  )
+}
+
+const AllGroups = () => (
+  <Button variant="default" renderRoot={(props) => <Link {...props} to="/dead-letters" />}>
+    All groups
+  </Button>
+)
 
 const History = ({ group }: { readonly group: DeadLetterGroup }) => (
   <ul className={styles.replays}>

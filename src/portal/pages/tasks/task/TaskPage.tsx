@@ -32,8 +32,9 @@ const TaskPage = () => {
       if (!query.isFetching) void query.refetch()
   }
   useTaskEvents(taskId, refresh)
-  // the explanation says what is known of where it may be
   const isNowhere = task.view.error?.status === 404 && task.history.data?.count === 0
+  // where it is nowhere, the explanation may still say where it was sent
+  const isUnexplained = isNowhere && task.explanation.error?.status === 404
   // how tall the head of the page is on a phone is known with them
   const isHeadKnown = useSettled([task.explanation, task.view, task.letters])
   const selection = text("at")
@@ -65,7 +66,7 @@ const TaskPage = () => {
         }
         actions={<TaskActions task={task} />}
       />
-      <ExplainPanel explanation={task.explanation} />
+      {!isUnexplained && <ExplainPanel explanation={task.explanation} />}
       <Replays letters={task.letters} />
       <div className={styles.kin}>
         {parents.map((parent) => (
