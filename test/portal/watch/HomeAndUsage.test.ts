@@ -353,6 +353,8 @@ describePortal("The first minute", (portal) => {
       .getByRole("region", { name: "Our overhead", exact: true })
       .getByText("No request in this range.")
       .waitFor()
+    await page.goto(`${portal.gateway.control}/admin-ui/usage?range=${at(3)}..${at(2.9)}`)
+    await page.getByRole("region", { name: "Average duration" }).getByText("–", { exact: true }).waitFor()
   })
 
   it("lists the unused keys of one project", async () => {

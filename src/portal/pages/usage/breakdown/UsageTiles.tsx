@@ -2,7 +2,7 @@ import { Tile, Tiles } from "../../../shared/page/Tile.tsx"
 import { countText, percentText } from "../../../shared/words/format.ts"
 import styles from "./Breakdown.module.css"
 import { changeText } from "./compared.ts"
-import { measureOf } from "./measures.ts"
+import { combined, type Measure, measureOf } from "./measures.ts"
 import type { BreakdownData } from "./useBreakdown.ts"
 
 const shown = ["requests", "cost", "tokens", "failures", "latency"] as const
@@ -11,27 +11,28 @@ const shown = ["requests", "cost", "tokens", "failures", "latency"] as const
 export const UsageTiles = ({ data: { total, totalBefore } }: { readonly data: BreakdownData }) => (
   <Tiles>
     {shown.map((name) => {
-      const { format, label, of } = measureOf(name)
-      const [now, before] = [total.data, totalBefore.data]
+      const measure = measureOf(name)
+      const now = total.data && combined(measure, [total.data])
+      const before = totalBefore.data && combined(measure, [totalBefore.data])
       return (
         <Tile
           key={name}
-          label={label}
+          label={measure.label}
           query={total}
-          value={now && format(of(now))}
-          detail={
-            now !== undefined && before !== undefined
-              ? of(before) === 0
-                ? "nothing before"
-                : `${changeText(of(now), of(before))}, was ${format(of(before))}`
-              : undefined
-          }
+          value={now === null ? "–" : now !== undefined && measure.format(now)}
+          detail={now !== undefined && before !== undefined && beforeText(measure, now, before)}
         />
       )
     })}
     <Sources query={total} />
   </Tiles>
 )
+
+/** `null`: an average of no request. */
+const beforeText = ({ format }: Measure, now: number | null, before: number | null): string => {
+  if (before === null || before === 0) return "nothing before"
+  return now === null ? `was ${format(before)}` : `${changeText(now, before)}, was ${format(before)}`
+}
 
 /** How far the numbers can be relied upon: what the upstream reported, and what was estimated. */
 const Sources = ({ query }: { readonly query: BreakdownData["total"] }) => {
