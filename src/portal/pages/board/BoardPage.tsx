@@ -29,8 +29,7 @@ const BoardPage = () => {
   // alarms of both come at once, and before the table, as each of them moves what is below
   const areAlarmsTold = useSettled([queues, letters], { from: !queues.isPending })
   const isMap = text("view") === "map"
-  // how tall the table is on a phone is known with its queues
-  const isTableKnown = useSettled([queues]) || isMap
+  const table = { ...queues, isPending: queues.isPending || !areAlarmsTold }
   const asked = queues.data?.queues.find(({ queue }) => queue === text("pause"))
   return (
     <>
@@ -48,7 +47,7 @@ const BoardPage = () => {
       {isMap ? (
         <MapPanel queues={queues.data?.queues ?? []} />
       ) : (
-        <Panel query={{ ...queues, isPending: queues.isPending || !areAlarmsTold }} height={360} flush>
+        <Panel query={table} height={360} flush>
           <QueueTable
             queues={queues.data?.queues ?? []}
             workers={workers.data?.workers ?? []}
@@ -61,7 +60,8 @@ const BoardPage = () => {
           />
         </Panel>
       )}
-      {isTableKnown && <WorkerCards workers={workers} />}
+      {/* how tall the table is on a phone is known with its queues */}
+      {(isMap || !table.isPending) && <WorkerCards workers={workers} />}
       {asked !== undefined && <PauseDialog queue={asked} onClose={() => change({ pause: undefined })} />}
     </>
   )

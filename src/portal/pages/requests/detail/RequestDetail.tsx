@@ -1,6 +1,7 @@
 import { Skeleton } from "@mantine/core"
 import { ErrorNote } from "../../../shared/page/ErrorNote.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
+import { useSettled } from "../../../shared/page/useSettled.ts"
 import { Decision } from "./Decision.tsx"
 import { RawTraces } from "./RawTraces.tsx"
 import styles from "./RequestDetail.module.css"
@@ -22,6 +23,8 @@ interface Props {
 export const RequestDetail = ({ id, wide = false }: Props) => {
   const request = useRequest(id)
   const { bundle, event, explanation, isEarly, row } = request
+  // what is below would jump once it is known how tall the decision is
+  const isDecisionKnown = useSettled([explanation], { from: row !== undefined })
   if (event.error !== null && row === undefined)
     return <ErrorNote error={event.error} onRetry={() => event.refetch()} />
   if (isEarly)
@@ -32,9 +35,17 @@ export const RequestDetail = ({ id, wide = false }: Props) => {
       </p>
     )
   if (row === undefined) return <Skeleton height={480} />
+  const sentence = <RequestSentence row={row} request={request} />
+  if (!isDecisionKnown)
+    return (
+      <div className={styles.stack}>
+        {sentence}
+        <Skeleton height={480} />
+      </div>
+    )
   return (
     <div className={styles.stack}>
-      <RequestSentence row={row} request={request} />
+      {sentence}
       <div className={wide ? styles.wide : styles.stack}>
         <div className={styles.stack}>
           <Panel title="Decision" query={explanation} height={180}>
