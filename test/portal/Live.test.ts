@@ -32,8 +32,18 @@ describePortal(
       await second.goto(`${portal.gateway.control}/admin-ui/settings`)
       await eventuallyTrue(async () => (await stateOf(second)) === "live")
       assert.isFalse(open.has(second))
+      await second.evaluate(`{
+        const button = [...document.querySelectorAll("button")].find(({ textContent }) => textContent === "live")
+        window.seen = []
+        const observer = new MutationObserver(() => window.seen.push(button.textContent))
+        observer.observe(button, { characterData: true, childList: true, subtree: true })
+      }`)
       await page.close()
       await eventuallyTrue(async () => open.has(second) && (await stateOf(second)) === "live")
+      await portal.gateway.operate("POST", "/projects", { name: "after the other tab" })
+      await second.getByRole("link", { name: "Projects" }).click()
+      await second.getByText("after the other tab").waitFor()
+      assert.deepStrictEqual(await second.evaluate("window.seen"), [])
     })
 
     it("that begins late is none that was lost: nothing is read twice", async () => {

@@ -128,7 +128,10 @@ class LiveConnection {
     const resume = this.lastId === undefined ? "" : `?last_event_id=${encodeURIComponent(this.lastId)}`
     const source = new EventSource(`/admin-ui/live${resume}`)
     this.source = source
-    this.tell({ kind: "state", state: "reconnecting" })
+    // what another tab has begun goes on after its last event: that is no loss unless it takes long
+    window.setTimeout(() => {
+      if (source.readyState === EventSource.CONNECTING) this.tell({ kind: "state", state: "reconnecting" })
+    }, retryMs)
     source.onopen = () => this.tell({ kind: "state", state: "live" })
     source.addEventListener("live", ({ data, lastEventId }) =>
       this.tell({ kind: "event", id: lastEventId, event: JSON.parse(data) })

@@ -7,7 +7,7 @@ import styles from "./TopBar.module.css"
 const sentences: Readonly<Record<LiveState, string>> = {
   live: "What happens appears at once, or within a minute. Press l to pause.",
   paused: "Nothing changes by itself. Press l to go on.",
-  reconnecting: "The connection was lost. Until it is back, the page asks again from time to time.",
+  reconnecting: "There is no connection to the server. Until there is one, the page asks again from time to time.",
   reset: "Some events were missing, so that the page was read again.",
   off: "Your token has no scope for live data."
 }
