@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router"
+import { isRefusal } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
@@ -9,17 +10,20 @@ export const GatewayStatus = () => {
   const ready = useApi("/admin-ui/readyz", {}, { refreshMs: 30_000 })
   const last = useApi("/admin-ui/v1/me/requests", { query: { limit: 1 } }, { refreshMs: 15_000 })
   const request = last.data?.rows[0]
+  // the gateway may call itself ready, and yet not be able to read what it has recorded
+  const isUnreadable = last.error !== null && !isRefusal(last.error)
   return (
     <span className={styles.status}>
       {ready.error !== null ? (
         <StatusWord meaning="bad">The gateway does not take requests at the moment</StatusWord>
       ) : ready.data === undefined ? (
         <StatusWord meaning="idle">Asking the gateway</StatusWord>
-      ) : ready.data.status === "degraded" ? (
+      ) : ready.data.status === "degraded" || isUnreadable ? (
         <StatusWord meaning="warning">The gateway works, with difficulties</StatusWord>
       ) : (
         <StatusWord meaning="good">The gateway works</StatusWord>
       )}
+      {isUnreadable && last.data === undefined && <span>How your last request went cannot be read at the moment.</span>}
       {request !== undefined && (
         <span>
           Your last request was <When at={request.created_at} />
