@@ -203,6 +203,14 @@ describe("the portal", () => {
     assert.deepStrictEqual(crossing, [])
   })
 
+  it("reads by useRead and useReadPages alone, which keep an error while they ask again", () => {
+    const others = files
+      .map(({ file }) => file)
+      .filter((file) => isIn("src/portal", file) && file !== "src/portal/api/reads.ts")
+      .filter((file) => /\buse(Infinite)?Query\b/.test(readFileSync(file, "utf8")))
+    assert.deepStrictEqual(others, [])
+  })
+
   it("loads nothing of the server: the types of its API are enough", () => {
     const loaded = files
       .filter(({ file }) => isIn("src/portal", file))

@@ -1,14 +1,11 @@
 import {
   hashKey,
-  type InfiniteData,
   keepPreviousData,
   type QueryKey,
   type UseInfiniteQueryResult,
   type UseMutationResult,
   type UseQueryResult,
-  useInfiniteQuery,
   useMutation,
-  useQuery,
   useQueryClient
 } from "@tanstack/react-query"
 import { useMemo } from "react"
@@ -16,8 +13,8 @@ import { type ApiError, isRefusal } from "./ApiError.ts"
 import { call, type Page, page, type Request } from "./control.ts"
 import type { Method, PathOf, ResponseOf } from "./Endpoints.ts"
 import type { QueryValue } from "./http.ts"
-import { useKeptError, useKeptErrorOfList } from "./keptError.ts"
 import { useIsPaused } from "./live.ts"
+import { useRead, useReadPages } from "./reads.ts"
 import { callTasks, tasksPath } from "./tasks.ts"
 
 export interface ReadOptions {
@@ -81,14 +78,12 @@ export const useApi = <P extends PathOf<"GET">>(
   request: Request<"GET", P>,
   options: ReadOptionsOf<ResponseOf<"GET", P>> = {}
 ): UseQueryResult<ResponseOf<"GET", P>, ApiError> =>
-  useKeptError(
-    useQuery<ResponseOf<"GET", P>, ApiError>({
-      queryKey: [path, request.params, request.query],
-      queryFn: ({ signal }) => call("GET", path, request, { signal }),
-      placeholderData: previousOf(1, request.params),
-      ...useOptions(options)
-    })
-  )
+  useRead<ResponseOf<"GET", P>>({
+    queryKey: [path, request.params, request.query],
+    queryFn: ({ signal }) => call("GET", path, request, { signal }),
+    placeholderData: previousOf(1, request.params),
+    ...useOptions(options)
+  })
 
 /** The pages of a list that were read so far, as one list. */
 export interface List<Row> {
@@ -134,7 +129,7 @@ export const useApiList = <P extends PathOf<"GET">>(
   options: ReadOptions = {}
 ): List<RowOf<ResponseOf<"GET", P>>> => {
   type Rows = ResponseOf<"GET", P>
-  const query = useInfiniteQuery<Page<Rows>, ApiError, InfiniteData<Page<Rows>>, QueryKey, string | undefined>({
+  const query = useReadPages<Page<Rows>, string | undefined>({
     queryKey: [path, request.params, request.query, "pages"],
     queryFn: ({ pageParam, signal }) => page(path, request, pageParam, { signal }),
     initialPageParam: undefined,
@@ -152,7 +147,7 @@ export const useApiList = <P extends PathOf<"GET">>(
       const { next, rows } = await page(path, request, cursor, { signal })
       return { rows: rowsOf<RowOf<Rows>>(rows), next }
     })
-  return { rows, query: useKeptErrorOfList(query), readPages }
+  return { rows, query, readPages }
 }
 
 type RowOf<Rows> = Rows extends ReadonlyArray<infer Row> ? Row : never
@@ -165,14 +160,12 @@ export const useTasksApi = <Body>(
   query: Readonly<Record<string, QueryValue>> = {},
   options: ReadOptionsOf<Body> = {}
 ): UseQueryResult<Body, ApiError> =>
-  useKeptError(
-    useQuery<Body, ApiError>({
-      queryKey: [tasksPath, path, query],
-      queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
-      placeholderData: previousOf(1, path),
-      ...useOptions(options)
-    })
-  )
+  useRead<Body>({
+    queryKey: [tasksPath, path, query],
+    queryFn: ({ signal }) => callTasks<Body>("GET", path, { query, signal }),
+    placeholderData: previousOf(1, path),
+    ...useOptions(options)
+  })
 
 /** The pages of a list of the API of tasks. `first` has what the first page says beside its rows. */
 export interface TasksList<Body, Row> extends List<Row> {
@@ -188,7 +181,7 @@ export const useTasksList = <Body extends { readonly next_cursor: string | null 
   rowsOf: (body: Body) => ReadonlyArray<Row>,
   options: ReadOptions = {}
 ): TasksList<Body, Row> => {
-  const list = useInfiniteQuery<Body, ApiError, InfiniteData<Body>, QueryKey, string | undefined>({
+  const list = useReadPages<Body, string | undefined>({
     queryKey: [tasksPath, path, query, "pages"],
     queryFn: ({ pageParam, signal }) =>
       callTasks<Body>("GET", path, { query: { ...query, cursor: pageParam }, signal }),
@@ -205,7 +198,7 @@ export const useTasksList = <Body extends { readonly next_cursor: string | null 
       const body = await callTasks<Body>("GET", path, { query: { ...query, cursor }, signal })
       return { rows: rowsOf(body), next: body.next_cursor ?? undefined }
     })
-  return { rows, first: pages?.[0], pages: pages?.length ?? 0, query: useKeptErrorOfList(list), readPages }
+  return { rows, first: pages?.[0], pages: pages?.length ?? 0, query: list, readPages }
 }
 
 export interface TasksWrite {

@@ -466,13 +466,13 @@ describePortal(
       await page.reload()
       const alarm = page.getByRole("region", { name: "Alarms" }).getByText("Redis is away.")
       await alarm.waitFor()
-      await back()
       const release = await holdRequests(page, /\/tasks\/queues$/)
+      await back()
       const asked = page.waitForRequest(/\/tasks\/queues$/)
       const again = page.getByRole("button", { name: "Try again" })
       await again.press("Enter")
       await asked
-      await page.locator("button[data-loading]").waitFor()
+      await page.locator("button[aria-busy=true]").waitFor()
       assert.strictEqual(await alarm.count(), 1)
       await release()
       await alarm.waitFor({ state: "hidden" })
@@ -488,6 +488,33 @@ describePortal(
       assert.strictEqual(await alarms.getByText("no alarm").count(), 0)
       await release()
       await alarms.getByText("in its dead-letter queue").first().waitFor()
+    })
+
+    it("see no task of another search while a refused one is asked again", async () => {
+      await allAreDead(portal)
+      const { page, problems } = await portal.open("/tasks")
+      problems.expect(/^422 GET /)
+      const row = page.getByRole("link", { name: "refused-1" })
+      await row.waitFor()
+      const search = page
+        .getByRole("main")
+        .getByRole("combobox")
+        .or(page.getByRole("main").getByRole("textbox"))
+        .first()
+      await search.fill("colour:red")
+      await search.press("Enter")
+      await page.getByText(/colour is unknown: use status/).waitFor()
+      await row.waitFor({ state: "detached" })
+      const release = await holdRequests(page, /\/admin-ui\/tasks\/tasks$/)
+      const asked = page.waitForRequest(/\/admin-ui\/tasks\/tasks\?/)
+      await page.getByRole("heading", { name: "Tasks", level: 1 }).click()
+      await page.keyboard.press("r")
+      await asked
+      // a moment in which a page would draw what it has of another search
+      await page.evaluate("new Promise((frame) => requestAnimationFrame(() => requestAnimationFrame(frame)))")
+      assert.strictEqual(await row.count(), 0)
+      await page.getByText(/colour is unknown: use status/).waitFor()
+      await release()
     })
 
     it("see what the server said where a part of a page fails, and the other parts", async () => {

@@ -1,11 +1,10 @@
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
+import { keepPreviousData } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { useRange } from "../../address/range.ts"
 import { useTextSearch } from "../../address/search.ts"
-import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
-import { useKeptErrorOfList } from "../../api/keptError.ts"
 import { pagesOf, useRefresh } from "../../api/queries.ts"
+import { useReadPages } from "../../api/reads.ts"
 import { ForeignText } from "../../shared/foreign/ForeignText.tsx"
 import { IdLink } from "../../shared/links/IdLink.tsx"
 import { LongerRange } from "../../shared/links/LongerRange.tsx"
@@ -45,16 +44,14 @@ export const Executions = ({ name }: Props) => {
   const asked = useExecutionsQuery(name)
   const read = (cursor: string | undefined, signal: AbortSignal) =>
     call("GET", executionsPath, { query: { ...asked, cursor } }, { signal })
-  const query = useKeptErrorOfList(
-    useInfiniteQuery<Answer, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
-      queryKey: [executionsPath, asked, "pages"],
-      queryFn: ({ pageParam, signal }) => read(pageParam, signal),
-      initialPageParam: undefined,
-      getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
-      placeholderData: keepPreviousData,
-      refetchInterval: useRefresh()
-    })
-  )
+  const query = useReadPages<Answer, string | undefined>({
+    queryKey: [executionsPath, asked, "pages"],
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: useRefresh()
+  })
   const rows = useMemo(() => query.data?.pages.flatMap(({ executions }) => executions) ?? [], [query.data])
   const readPages = (signal: AbortSignal) =>
     pagesOf(async (cursor: string | undefined) => {
@@ -86,9 +83,6 @@ export const Executions = ({ name }: Props) => {
 interface Answer {
   readonly executions: ReadonlyArray<Execution>
   readonly next_cursor: string | null
-}
-interface Pages {
-  readonly pages: ReadonlyArray<Answer>
 }
 
 const modes: ReadonlyArray<Execution["mode"]> = ["pre_call", "post_call", "during_call"]

@@ -1,11 +1,10 @@
-import { type InfiniteData, keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
+import { keepPreviousData } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { useTextSearch } from "../../address/search.ts"
-import type { ApiError } from "../../api/ApiError.ts"
 import { addressOf, type Page, page } from "../../api/control.ts"
-import { useKeptErrorOfList } from "../../api/keptError.ts"
 import { useLiveRefresh } from "../../api/live.ts"
 import { useRefresh } from "../../api/queries.ts"
+import { useReadPages } from "../../api/reads.ts"
 import { type LimitPage, matching, statePath } from "./state/limitStates.ts"
 
 /** As many as one page can have. */
@@ -26,17 +25,14 @@ export const useLimitPages = () => {
     ...(scope !== undefined && id !== undefined ? { scope, id } : { scope: "all" as const }),
     limit: most
   }
-  type Pages = InfiniteData<Page<LimitPage>, string | undefined>
-  const found = useKeptErrorOfList(
-    useInfiniteQuery<Page<LimitPage>, ApiError, Pages, ReadonlyArray<unknown>, string | undefined>({
-      queryKey: [statePath, query, "pages"],
-      queryFn: ({ pageParam, signal }) => page(statePath, { query }, pageParam, { signal }),
-      initialPageParam: undefined,
-      getNextPageParam: ({ next }) => next,
-      placeholderData: keepPreviousData,
-      refetchInterval: useRefresh({ refreshMs })
-    })
-  )
+  const found = useReadPages<Page<LimitPage>, string | undefined>({
+    queryKey: [statePath, query, "pages"],
+    queryFn: ({ pageParam, signal }) => page(statePath, { query }, pageParam, { signal }),
+    initialPageParam: undefined,
+    getNextPageParam: ({ next }) => next,
+    placeholderData: keepPreviousData,
+    refetchInterval: useRefresh({ refreshMs })
+  })
   useLiveRefresh(topics, [statePath])
   const pages = found.data?.pages
   const search = text("q") ?? ""

@@ -1,9 +1,9 @@
 import { useDebouncedValue } from "@mantine/hooks"
-import { hashKey, keepPreviousData, useQuery } from "@tanstack/react-query"
+import { hashKey, keepPreviousData } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
-import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import type { BodyOf, ResponseOf } from "../../api/Endpoints.ts"
+import { useRead } from "../../api/reads.ts"
 import { ForeignText } from "../foreign/ForeignText.tsx"
 import { ErrorNote } from "../page/ErrorNote.tsx"
 import { FieldDiff } from "../words/FieldDiff.tsx"
@@ -20,7 +20,7 @@ const typingMs = 350
 /** Asks the server whom a change of a policy would hit. Nothing changes. */
 const useImpact = (proposal: Proposal) => {
   const [asked] = useDebouncedValue(proposal, typingMs)
-  const impact = useQuery<Impact, ApiError>({
+  const impact = useRead<Impact>({
     queryKey: [path, asked],
     queryFn: ({ signal }) => call("POST", path, { body: asked }, { signal }),
     placeholderData: keepPreviousData

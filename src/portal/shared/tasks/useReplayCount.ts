@@ -1,5 +1,6 @@
-import { type UseQueryResult, useQuery } from "@tanstack/react-query"
+import type { UseQueryResult } from "@tanstack/react-query"
 import type { ApiError } from "../../api/ApiError.ts"
+import { useRead } from "../../api/reads.ts"
 import type { CheckedReplay, ReplaySelection } from "../../api/TaskTypes.ts"
 import { callTasks } from "../../api/tasks.ts"
 import { countedText, countText } from "../words/format.ts"
@@ -9,7 +10,7 @@ import { countedText, countText } from "../words/format.ts"
  * server reads every letter for it.
  */
 export const useReplayCount = (selection: ReplaySelection): UseQueryResult<CheckedReplay, ApiError> =>
-  useQuery<CheckedReplay, ApiError>({
+  useRead<CheckedReplay>({
     queryKey: ["count of a replay", selection],
     queryFn: ({ signal }) => callTasks("POST", "/dlq/replays/check", { body: selection, signal }),
     staleTime: 0

@@ -1,10 +1,9 @@
-import { type InfiniteData, keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
+import { keepPreviousData } from "@tanstack/react-query"
 import { useMemo } from "react"
-import type { ApiError } from "../../api/ApiError.ts"
 import { call } from "../../api/control.ts"
 import type { QueryOf, ResponseOf } from "../../api/Endpoints.ts"
-import { useKeptErrorOfList } from "../../api/keptError.ts"
 import { type List, pagesOf } from "../../api/queries.ts"
+import { useReadPages } from "../../api/reads.ts"
 
 export const eventsPath = "/admin-ui/admin/usage/events"
 type EventsPage = ResponseOf<"GET", typeof eventsPath>
@@ -22,15 +21,13 @@ const nextOf = ({ has_more, next_cursor, offset }: EventsPage): Place =>
 export const useUsageEvents = (query: EventsQuery): List<UsageRow> => {
   const read = (place: Place, signal: AbortSignal) =>
     call("GET", eventsPath, { query: { ...query, limit: pageSize, ...place } }, { signal })
-  const found = useKeptErrorOfList(
-    useInfiniteQuery<EventsPage, ApiError, InfiniteData<EventsPage, Place>, ReadonlyArray<unknown>, Place>({
-      queryKey: [eventsPath, query, "pages"],
-      queryFn: ({ pageParam, signal }) => read(pageParam, signal),
-      initialPageParam: undefined,
-      getNextPageParam: nextOf,
-      placeholderData: keepPreviousData
-    })
-  )
+  const found = useReadPages<EventsPage, Place>({
+    queryKey: [eventsPath, query, "pages"],
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: undefined,
+    getNextPageParam: nextOf,
+    placeholderData: keepPreviousData
+  })
   const pages = found.data?.pages
   const rows = useMemo(() => (pages ?? []).flatMap((page) => page.rows), [pages])
   const readPages = (signal: AbortSignal) =>

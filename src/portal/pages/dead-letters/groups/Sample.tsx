@@ -1,10 +1,8 @@
 import { Button } from "@mantine/core"
-import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import { useMemo, useState } from "react"
-import type { ApiError } from "../../../api/ApiError.ts"
-import { useKeptError } from "../../../api/keptError.ts"
 import { useRefresh } from "../../../api/queries.ts"
+import { useRead } from "../../../api/reads.ts"
 import type { DeadLetterSummary, Letter } from "../../../api/TaskTypes.ts"
 import { callTasks, taskPath, tasksPath } from "../../../api/tasks.ts"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
@@ -19,19 +17,17 @@ const sampleSize = 5
 /** A few letters side by side: what they have in common is the cause more often than what they do not. */
 export const Sample = ({ letters }: { readonly letters: ReadonlyArray<DeadLetterSummary> }) => {
   const ids = letters.slice(0, sampleSize).map(({ dlq_id }) => dlq_id)
-  const sample = useKeptError(
-    useQuery<ReadonlyArray<Letter>, ApiError>({
-      queryKey: [tasksPath, "sample", ids],
-      queryFn: async ({ signal }) => {
-        const found: Array<Letter> = []
-        // one after the other: the server makes few of these at once for one address
-        for (const id of ids) found.push(await callTasks<Letter>("GET", taskPath`/dlq/messages/${id}`, { signal }))
-        return found
-      },
-      enabled: ids.length > 0,
-      refetchInterval: useRefresh()
-    })
-  )
+  const sample = useRead<ReadonlyArray<Letter>>({
+    queryKey: [tasksPath, "sample", ids],
+    queryFn: async ({ signal }) => {
+      const found: Array<Letter> = []
+      // one after the other: the server makes few of these at once for one address
+      for (const id of ids) found.push(await callTasks<Letter>("GET", taskPath`/dlq/messages/${id}`, { signal }))
+      return found
+    },
+    enabled: ids.length > 0,
+    refetchInterval: useRefresh()
+  })
   const [isWanted, setWanted] = useState(false)
   const [hasSecrets, setSecrets] = useState(false)
   const { hidden, members } = useMemo(() => compareLetters(sample.data ?? [], hasSecrets), [sample.data, hasSecrets])

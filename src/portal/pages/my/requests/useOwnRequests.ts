@@ -1,10 +1,9 @@
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
+import { keepPreviousData } from "@tanstack/react-query"
 import { useMemo } from "react"
-import type { ApiError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
-import { useKeptErrorOfList } from "../../../api/keptError.ts"
 import { type List, pagesOf, useRefresh } from "../../../api/queries.ts"
+import { useReadPages } from "../../../api/reads.ts"
 
 export const ownPath = "/admin-ui/v1/me/requests"
 type Answer = ResponseOf<"GET", typeof ownPath>
@@ -22,22 +21,14 @@ export interface OwnFilter {
 export const useOwnRequests = (filter: OwnFilter): List<OwnRequest> => {
   const read = (cursor: string | undefined, signal: AbortSignal) =>
     call("GET", ownPath, { query: { ...filter, limit: 100, cursor } }, { signal })
-  const query = useKeptErrorOfList(
-    useInfiniteQuery<
-      Answer,
-      ApiError,
-      { readonly pages: ReadonlyArray<Answer> },
-      ReadonlyArray<unknown>,
-      string | undefined
-    >({
-      queryKey: [ownPath, filter, "pages"],
-      queryFn: ({ pageParam, signal }) => read(pageParam, signal),
-      initialPageParam: undefined,
-      getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
-      placeholderData: keepPreviousData,
-      refetchInterval: useRefresh({ refreshMs })
-    })
-  )
+  const query = useReadPages<Answer, string | undefined>({
+    queryKey: [ownPath, filter, "pages"],
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: useRefresh({ refreshMs })
+  })
   const pages = query.data?.pages
   const rows = useMemo(() => (pages ?? []).flatMap((page) => page.rows), [pages])
   const readPages = (signal: AbortSignal) =>

@@ -1,11 +1,10 @@
-import { type InfiniteData, keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
+import { keepPreviousData } from "@tanstack/react-query"
 import { useMemo } from "react"
 import type { Range } from "../../../address/range.ts"
-import type { ApiError } from "../../../api/ApiError.ts"
 import { call } from "../../../api/control.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
-import { useKeptErrorOfList } from "../../../api/keptError.ts"
 import { useRefresh } from "../../../api/queries.ts"
+import { useReadPages } from "../../../api/reads.ts"
 import type { UsageFilters } from "../../../shared/usage/fields.ts"
 import { groupOf } from "./groups.ts"
 import { measureOf } from "./measures.ts"
@@ -47,16 +46,14 @@ export const useGroups = ({ path, query }: ReturnType<typeof breakdownRequest>) 
     const found = await call("GET", path, { query: { ...query, breakdown_offset: place } }, { signal })
     return { groups: found.slice(0, pageSize), next: found.length > pageSize ? offset + pageSize : undefined }
   }
-  const groups = useKeptErrorOfList(
-    useInfiniteQuery<Page, ApiError, InfiniteData<Page, number>, ReadonlyArray<unknown>, number>({
-      queryKey: [path, query, "pages"],
-      queryFn: ({ pageParam, signal }) => read(pageParam, signal),
-      initialPageParam: 0,
-      getNextPageParam: ({ next }) => next,
-      placeholderData: keepPreviousData,
-      refetchInterval: useRefresh()
-    })
-  )
+  const groups = useReadPages<Page, number>({
+    queryKey: [path, query, "pages"],
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: 0,
+    getNextPageParam: ({ next }) => next,
+    placeholderData: keepPreviousData,
+    refetchInterval: useRefresh()
+  })
   const pages = groups.data?.pages
   // a group may have moved to a later page since the page before was read
   const found = useMemo(
