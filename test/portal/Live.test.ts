@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import * as LocalPort from "../LocalPort.ts"
 import { eventuallyTrue } from "./EventuallyTrue.ts"
-import { holdAnswers } from "./HeldAnswers.ts"
+import { holdAnswers, holdRequests } from "./HeldAnswers.ts"
 import { describePortal } from "./PortalBrowser.ts"
 
 const stateOf = (page: Page) => page.getByRole("button", { name: /^(live|paused|reconnecting|reset)$/ }).innerText()
@@ -29,9 +29,12 @@ describePortal(
       await eventuallyTrue(async () => open.has(page) && (await stateOf(page)) === "live")
       const second = await page.context().newPage()
       problems.watch(second)
-      await second.goto(`${portal.gateway.control}/admin-ui/settings`)
+      await second.goto(`${portal.gateway.control}/admin-ui/projects`)
       await eventuallyTrue(async () => (await stateOf(second)) === "live")
       assert.isFalse(open.has(second))
+      await portal.gateway.operate("POST", "/projects", { name: "before" })
+      await second.getByText("before").waitFor()
+      const release = await holdRequests(second, /\/admin-ui\/live$/)
       await second.evaluate(`{
         const button = [...document.querySelectorAll("button")].find(({ textContent }) => textContent === "live")
         window.seen = []
@@ -39,9 +42,11 @@ describePortal(
         observer.observe(button, { characterData: true, childList: true, subtree: true })
       }`)
       await page.close()
-      await eventuallyTrue(async () => open.has(second) && (await stateOf(second)) === "live")
+      await eventuallyTrue(async () => open.has(second))
+      await portal.gateway.operate("POST", "/projects", { name: "between the connections" })
+      await release()
+      await second.getByText("between the connections").waitFor()
       await portal.gateway.operate("POST", "/projects", { name: "after the other tab" })
-      await second.getByRole("link", { name: "Projects" }).click()
       await second.getByText("after the other tab").waitFor()
       assert.deepStrictEqual(await second.evaluate("window.seen"), [])
     })

@@ -14,7 +14,7 @@ export interface Digest {
 export type LiveEvent = Partial<Record<LiveTopic, Readonly<Record<string, Digest>>>>
 
 /**
- * - `live`: events arrive.
+ * - `live`: events arrive, or a tab takes the connection over from another one, which has three seconds for it.
  * - `paused`: the tab is hidden, or the person has paused.
  * - `reconnecting`: there is no connection, or not yet; what is missed arrives with the next one.
  * - `reset`: events were missing a moment ago, so that what is shown was read again.
@@ -25,8 +25,8 @@ export type LiveState = "live" | "paused" | "reconnecting" | "reset" | "off"
 /** What the tab with the connection tells the other tabs. */
 type Told =
   | { readonly kind: "event"; readonly id: string; readonly event: LiveEvent }
-  | { readonly kind: "reset" }
-  | { readonly kind: "state"; readonly state: LiveState }
+  | { readonly kind: "reset"; readonly id: string | undefined }
+  | { readonly kind: "state"; readonly state: LiveState; readonly id: string | undefined }
 
 /** A tab that begins to follow sends this to the others. The tab with the connection answers with its state. */
 interface Asked {
@@ -37,6 +37,8 @@ type Listener = (told: Exclude<Told, { readonly kind: "state" }>) => void
 
 const topicScopes = ["usage:read", "audit:read", "tasks:read", "tasks:operate"]
 const retryMs = 3_000
+/** A connection that another tab takes over is no loss until then. */
+const takenOverWithinMs = 3_000
 /** For so long the page says that it was read again. */
 const resetMs = 5_000
 
@@ -49,6 +51,7 @@ class LiveConnection {
   readonly stateListeners = new Set<() => void>()
   readonly listeners = new Set<Listener>()
   private readonly channel = new BroadcastChannel("svc-live")
+  /** Where the stream is. A tab that has not heard of it has missed what happens until its own connection is open. */
   private lastId: string | undefined
   private isPausedByPerson = false
   /** While this tab was paused, another one heard something. */
@@ -60,9 +63,7 @@ class LiveConnection {
   start(): () => void {
     this.channel.onmessage = ({ data }: MessageEvent<Told | Asked>) => {
       if (data.kind !== "asked") this.take(data)
-      else if (this.source !== undefined)
-        // a reset concerns those who have missed something
-        this.channel.postMessage({ kind: "state", state: this.state === "reset" ? "live" : this.state })
+      else if (this.source !== undefined) this.tellOthers()
     }
     const follow = () => (this.isPaused() ? this.stop("paused") : this.compete())
     document.addEventListener("visibilitychange", follow)
@@ -113,7 +114,7 @@ class LiveConnection {
     this.become("reconnecting")
     this.channel.postMessage({ kind: "asked" })
     // the next connection begins after the last event, and not after the last one that was shown here
-    if (this.hasMissed) this.take({ kind: "reset" })
+    if (this.hasMissed) this.take({ kind: "reset", id: undefined })
     this.hasMissed = false
     const hold = async () => {
       this.connect()
@@ -126,20 +127,27 @@ class LiveConnection {
 
   private connect(): void {
     const resume = this.lastId === undefined ? "" : `?last_event_id=${encodeURIComponent(this.lastId)}`
+    const isPlaceUnknown = this.lastId === undefined && this.state === "live"
     const source = new EventSource(`/admin-ui/live${resume}`)
     this.source = source
-    // what another tab has begun goes on after its last event: that is no loss unless it takes long
+    // a connection that takes over resumes after the last event, so it is news only if it does not open soon
     window.setTimeout(() => {
-      if (source.readyState === EventSource.CONNECTING) this.tell({ kind: "state", state: "reconnecting" })
-    }, retryMs)
-    source.onopen = () => this.tell({ kind: "state", state: "live" })
+      if (source.readyState === EventSource.CONNECTING) this.tellState("reconnecting")
+    }, takenOverWithinMs)
+    source.onopen = () => this.tellState("live")
+    if (isPlaceUnknown)
+      source.addEventListener("open", () => this.tell({ kind: "reset", id: undefined }), { once: true })
+    source.addEventListener("ready", ({ lastEventId }) => {
+      this.lastId = lastEventId
+      this.tellOthers()
+    })
     source.addEventListener("live", ({ data, lastEventId }) =>
       this.tell({ kind: "event", id: lastEventId, event: JSON.parse(data) })
     )
-    source.addEventListener("reset", () => this.tell({ kind: "reset" }))
+    source.addEventListener("reset", ({ lastEventId }) => this.tell({ kind: "reset", id: lastEventId }))
     source.addEventListener("end", () => void readSession())
     source.onerror = () => {
-      this.tell({ kind: "state", state: "reconnecting" })
+      this.tellState("reconnecting")
       // the browser itself connects again unless the server refused, which it does while it starts and after a sign-out
       if (source.readyState !== EventSource.CLOSED || this.source !== source) return
       void readSession()
@@ -149,13 +157,27 @@ class LiveConnection {
     }
   }
 
+  /** Tells the other tabs how this one follows, and where the stream is. */
+  private tellOthers(): void {
+    // a reset concerns those who have missed something
+    this.post({ kind: "state", state: this.state === "reset" ? "live" : this.state, id: this.lastId })
+  }
+
+  private tellState(state: LiveState): void {
+    this.tell({ kind: "state", state, id: this.lastId })
+  }
+
   private tell(told: Told): void {
-    this.channel.postMessage(told)
+    this.post(told)
     this.take(told)
   }
 
+  private post(told: Told): void {
+    this.channel.postMessage(told)
+  }
+
   private take(told: Told): void {
-    if (told.kind === "event") this.lastId = told.id
+    this.lastId = told.id ?? this.lastId
     if (this.isPaused()) {
       this.hasMissed ||= told.kind !== "state"
       return
