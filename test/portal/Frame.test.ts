@@ -137,7 +137,9 @@ const frame = (portal: Portal) => {
       await page.getByRole("main").getByRole("link", { name: list }).waitFor()
       assert.strictEqual(await page.getByRole("button", { name: "Try again" }).count(), 0, path)
     }
+    const explained = page.waitForResponse(/\/explain$/)
     await page.goto(`${portal.gateway.control}/admin-ui/tasks/nope`)
+    await explained
     await page.getByText("No status, attempt or dead letter is stored for this id.").waitFor()
     assert.strictEqual(await page.getByRole("alert").count(), 0)
     await page.goto(`${portal.gateway.control}/admin-ui/dead-letters/group`)

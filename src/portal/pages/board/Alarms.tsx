@@ -8,7 +8,7 @@ import { type Alarm, alarmsOf } from "./alarms.ts"
 import styles from "./Board.module.css"
 
 interface Props {
-  /** False waits with the alarms of the queues and of their dead letters. */
+  /** Until it is true, the alarms of queues and of their dead letters are not shown. */
   readonly areTold: boolean
   readonly queues: UseQueryResult<Queues, ApiError>
   readonly workers: UseQueryResult<Workers, ApiError>

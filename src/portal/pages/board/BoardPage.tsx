@@ -26,10 +26,11 @@ const BoardPage = () => {
   const workers = useTasksApi<Workers>("/workers", {}, { refreshMs })
   const letters = useTasksApi<DeadLetterQueues>("/dlq/queues", {}, { refreshMs })
   useLiveRefresh(topics, [tasksPath])
-  // alarms of both come at once, and before the table, as each of them moves what is below
-  const areAlarmsTold = useSettled([queues, letters], { from: !queues.isPending })
+  // both kinds of alarms appear together and before the table, because each of them moves what is below
+  const areAlarmsTold = useSettled([queues, letters], { isBegun: !queues.isPending })
   const isMap = text("view") === "map"
-  const table = { ...queues, isPending: queues.isPending || !areAlarmsTold }
+  const { data, dataUpdatedAt, error, isPlaceholderData, refetch } = queues
+  const isTableKnown = !queues.isPending && areAlarmsTold
   const asked = queues.data?.queues.find(({ queue }) => queue === text("pause"))
   return (
     <>
@@ -47,7 +48,11 @@ const BoardPage = () => {
       {isMap ? (
         <MapPanel queues={queues.data?.queues ?? []} />
       ) : (
-        <Panel query={table} height={360} flush>
+        <Panel
+          query={{ data, dataUpdatedAt, error, isPending: !isTableKnown, isPlaceholderData, refetch }}
+          height={360}
+          flush
+        >
           <QueueTable
             queues={queues.data?.queues ?? []}
             workers={workers.data?.workers ?? []}
@@ -61,7 +66,7 @@ const BoardPage = () => {
         </Panel>
       )}
       {/* how tall the table is on a phone is known with its queues */}
-      {(isMap || !table.isPending) && <WorkerCards workers={workers} />}
+      {(isMap || isTableKnown) && <WorkerCards workers={workers} />}
       {asked !== undefined && <PauseDialog queue={asked} onClose={() => change({ pause: undefined })} />}
     </>
   )

@@ -21,7 +21,7 @@ const RequestPage = () => {
           <CopyAs address={addressOf("/admin-ui/admin/debug-bundles/:request_id", { params: { request_id: id } })} />
         }
       />
-      <RequestDetail id={id} wide />
+      <RequestDetail key={id} id={id} wide />
     </>
   )
 }

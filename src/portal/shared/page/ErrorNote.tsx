@@ -6,7 +6,7 @@ import { useRetry } from "./useRetry.ts"
 
 interface Props {
   readonly error: ApiError
-  /** What it returns says when there is an answer. */
+  /** If it returns a promise, the button says that it is asking until the promise settles. */
   readonly onRetry?: () => unknown
 }
 
@@ -28,8 +28,8 @@ export const ErrorNote = ({ error, onRetry }: Props) => (
 const Retry = ({ onRetry }: { readonly onRetry: () => unknown }) => {
   const { isAsking, retry } = useRetry(onRetry)
   return (
-    <Button variant="default" onClick={retry} loading={isAsking}>
-      Try again
+    <Button variant="default" onClick={retry} aria-busy={isAsking}>
+      {isAsking ? "Asking…" : "Try again"}
     </Button>
   )
 }

@@ -70,6 +70,7 @@ interface FailureProps {
 
 const Failure = ({ error, label, onRetry }: FailureProps) => {
   const { isAsking, retry } = useRetry(onRetry)
+  const words = isAsking ? "Asking…" : "Try again"
   return (
     <div className={styles.detail} aria-busy={isAsking}>
       <p>{error.message}</p>
@@ -77,8 +78,8 @@ const Failure = ({ error, label, onRetry }: FailureProps) => {
         {error.code}
         {error.requestId !== undefined && <> · request {error.requestId}</>}
       </p>
-      <UnstyledButton className={styles.retry} onClick={retry} aria-label={`Try again: ${label}`}>
-        {isAsking ? "Asking…" : "Try again"}
+      <UnstyledButton className={styles.retry} onClick={retry} aria-label={`${words}: ${label}`}>
+        {words}
       </UnstyledButton>
     </div>
   )

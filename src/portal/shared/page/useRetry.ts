@@ -1,9 +1,10 @@
 import { useState } from "react"
 
-/** Asks again, and says while it does. */
+/** Returns `retry`, and whether it still waits for what `ask` returns. A second click asks nothing more until then. */
 export const useRetry = (ask: () => unknown) => {
   const [isAsking, setAsking] = useState(false)
   const retry = () => {
+    if (isAsking) return
     setAsking(true)
     void Promise.resolve(ask()).finally(() => setAsking(false))
   }

@@ -3,8 +3,8 @@ import { useEffect, useState } from "react"
 const mostWaitMs = 1_000
 
 interface Options {
-  /** The second begins once this is true. */
-  readonly from?: boolean
+  /** The second begins once this is true. Default: at once. */
+  readonly isBegun?: boolean
 }
 
 /**
@@ -13,13 +13,13 @@ interface Options {
  */
 export const useSettled = (
   queries: ReadonlyArray<{ readonly isPending: boolean }>,
-  { from = true }: Options = {}
+  { isBegun = true }: Options = {}
 ): boolean => {
   const [isOver, setOver] = useState(false)
   useEffect(() => {
-    if (!from) return
+    if (!isBegun) return
     const timer = window.setTimeout(() => setOver(true), mostWaitMs)
     return () => window.clearTimeout(timer)
-  }, [from])
+  }, [isBegun])
   return isOver || queries.every(({ isPending }) => !isPending)
 }

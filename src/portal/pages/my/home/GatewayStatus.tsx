@@ -1,5 +1,4 @@
 import { Link } from "@tanstack/react-router"
-import { isRefusal } from "../../../api/ApiError.ts"
 import { useApi } from "../../../api/queries.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
@@ -11,7 +10,7 @@ export const GatewayStatus = () => {
   const last = useApi("/admin-ui/v1/me/requests", { query: { limit: 1 } }, { refreshMs: 15_000 })
   const request = last.data?.rows[0]
   // the gateway may call itself ready, and yet not be able to read what it has recorded
-  const isUnreadable = last.error !== null && !isRefusal(last.error)
+  const isUnreadable = last.error !== null && last.error.status >= 500
   return (
     <span className={styles.status}>
       {ready.error !== null ? (
@@ -23,8 +22,8 @@ export const GatewayStatus = () => {
       ) : (
         <StatusWord meaning="good">The gateway works</StatusWord>
       )}
-      {isUnreadable && last.data === undefined && <span>How your last request went cannot be read at the moment.</span>}
-      {request !== undefined && (
+      {isUnreadable && <span>How your last request went cannot be read at the moment.</span>}
+      {request !== undefined && !isUnreadable && (
         <span>
           Your last request was <When at={request.created_at} />
           {request.status === "success"
@@ -39,7 +38,7 @@ export const GatewayStatus = () => {
           )}
         </span>
       )}
-      {last.data !== undefined && request === undefined && (
+      {last.data !== undefined && request === undefined && !isUnreadable && (
         <span>
           You have not sent a request yet. <Link to="/my/use">See how</Link>
         </span>

@@ -22,9 +22,9 @@ interface Props {
 /** Everything about one request, beside the list and on a page of its own. */
 export const RequestDetail = ({ id, wide = false }: Props) => {
   const request = useRequest(id)
-  const { bundle, event, explanation, isEarly, row } = request
-  // what is below would jump once it is known how tall the decision is
-  const isDecisionKnown = useSettled([explanation], { from: row !== undefined })
+  const { bundle, event, explanation, isEarly, limits, row } = request
+  // the parts below wait for the decision, because its height would move them
+  const isDecisionKnown = useSettled([explanation], { isBegun: row !== undefined })
   if (event.error !== null && row === undefined)
     return <ErrorNote error={event.error} onRetry={() => event.refetch()} />
   if (isEarly)
@@ -51,7 +51,7 @@ export const RequestDetail = ({ id, wide = false }: Props) => {
           <Panel title="Decision" query={explanation} height={180}>
             {explanation.data !== undefined && <Decision explanation={explanation.data} />}
           </Panel>
-          <RequestLimits row={row} />
+          <RequestLimits row={row} limits={limits} />
         </div>
         <div className={styles.stack}>
           <Panel title="Time" height={120}>

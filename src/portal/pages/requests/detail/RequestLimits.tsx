@@ -1,4 +1,3 @@
-import { useApi } from "../../../api/queries.ts"
 import { Meter } from "../../../shared/charts/Meter.tsx"
 import { ForeignText } from "../../../shared/foreign/ForeignText.tsx"
 import { Panel } from "../../../shared/page/Panel.tsx"
@@ -6,10 +5,15 @@ import type { UsageRow } from "../../../shared/usage/useUsageEvents.ts"
 import { amountText } from "../../../shared/words/amountText.ts"
 import styles from "./RequestDetail.module.css"
 import { type LimitState, takenBy, useUsedBefore } from "./usedBefore.ts"
+import type { FoundRequest } from "./useRequest.ts"
+
+interface Props {
+  readonly row: UsageRow
+  readonly limits: FoundRequest["limits"]
+}
 
 /** What each limit of the key had used before the request, what the request took, and what is used now. */
-export const RequestLimits = ({ row }: { readonly row: UsageRow }) => {
-  const limits = useApi("/admin-ui/admin/limits/state", { query: { scope: "key", id: row.key_id, limit: 50 } })
+export const RequestLimits = ({ limits, row }: Props) => {
   const before = useUsedBefore(row, limits.data?.limits ?? [])
   const states = limits.data?.limits ?? []
   return (

@@ -12,9 +12,11 @@ export const useRequest = (id: string) => {
   const enabled = row !== undefined
   const bundle = useApi("/admin-ui/admin/debug-bundles/:request_id", { params: { request_id: id } }, { enabled })
   const explanation = useApi("/admin-ui/admin/policy/explain/:request_id", { params: { request_id: id } }, { enabled })
+  const asked = { scope: "key", id: row?.key_id, limit: 50 } as const
+  const limits = useApi("/admin-ui/admin/limits/state", { query: asked }, { enabled })
   const isEarly = event.data !== undefined && row === undefined
   useApi(eventsPath, { query: { request_id: id, limit: 1 } }, { enabled: isEarly, refreshAfter: () => againMs })
-  return { event, row, bundle, explanation, isEarly }
+  return { event, row, bundle, explanation, limits, isEarly }
 }
 
 export type FoundRequest = ReturnType<typeof useRequest>

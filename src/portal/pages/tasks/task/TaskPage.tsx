@@ -33,8 +33,9 @@ const TaskPage = () => {
   }
   useTaskEvents(taskId, refresh)
   const isNowhere = task.view.error?.status === 404 && task.history.data?.count === 0
-  // where it is nowhere, the explanation may still say where it was sent
-  const isUnexplained = isNowhere && task.explanation.error?.status === 404
+  // an explanation may exist where nothing else does, but the lack of one says no more than the other parts
+  const isKnown = !task.view.isPending && !task.history.isPending
+  const isUnexplained = task.explanation.error?.status === 404 && (isNowhere || !isKnown)
   // how tall the head of the page is on a phone is known with them
   const isHeadKnown = useSettled([task.explanation, task.view, task.letters])
   const selection = text("at")
