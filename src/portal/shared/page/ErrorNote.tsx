@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core"
 import { IconCircleX } from "@tabler/icons-react"
 import type { ApiError } from "../../api/ApiError.ts"
+import { useRetry } from "../../api/useRetry.ts"
 import styles from "./ErrorNote.module.css"
-import { useRetry } from "./useRetry.ts"
 
 interface Props {
   readonly error: ApiError

@@ -1,10 +1,10 @@
 import { Skeleton, UnstyledButton } from "@mantine/core"
 import { type ReactNode, useId } from "react"
 import type { ApiError } from "../../api/ApiError.ts"
+import { useRetry } from "../../api/useRetry.ts"
 import { Age } from "./Age.tsx"
 import type { PartQuery } from "./PartQuery.ts"
 import styles from "./Tile.module.css"
-import { useRetry } from "./useRetry.ts"
 
 interface Props {
   readonly label: string
