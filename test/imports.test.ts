@@ -128,6 +128,7 @@ const areas: ReadonlyArray<Area> = [
         "shared/change",
         "shared/graph",
         "shared/tasks",
+        "app/fallbacks",
         "app"
       ],
       ...pageFolders(),

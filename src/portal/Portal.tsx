@@ -1,5 +1,6 @@
 import { useEffect } from "react"
 import { laterFile, useLaterFile } from "./api/laterFile.ts"
+import { reloadIfAnswered } from "./api/reload.ts"
 import { expectSession, personOf, readSession, useSession, wasSignedIn } from "./api/session.ts"
 import styles from "./Portal.module.css"
 
@@ -43,7 +44,7 @@ export const Portal = () => {
       <Unreachable
         title="A part of the portal did not arrive"
         message="The connection was lost, or there is a newer version."
-        onRetry={() => window.location.reload()}
+        onRetry={() => void reloadIfAnswered()}
       />
     )
   if (session.state === "signed-in" && app.content !== undefined)

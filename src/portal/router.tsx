@@ -1,4 +1,5 @@
 import { createRouter } from "@tanstack/react-router"
+import { PageFailed } from "./app/fallbacks/Fallbacks.tsx"
 import { holderLayout, operatorLayout, root } from "./app/layouts.tsx"
 import { auditRoutes } from "./pages/audit/routes.ts"
 import { boardRoutes } from "./pages/board/routes.ts"
@@ -57,6 +58,8 @@ export const router = createRouter({
   defaultPreload: "intent",
   defaultPendingMs: 300,
   defaultPendingComponent: Skeletons,
+  // within the frame
+  defaultErrorComponent: PageFailed,
   // what a page holds about one object, such as an open dialog, must not reach the next one
   defaultRemountDeps: ({ params }) => params,
   scrollRestoration: true

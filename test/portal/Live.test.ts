@@ -106,6 +106,20 @@ describePortal(
       await eventuallyTrue(async () => (await stateOf(page)) === "live")
     })
 
+    it("brings a page whose files did not arrive, in the frame, once the server answers", async () => {
+      // a browser that has not seen the page before
+      const { page, problems } = await portal.open("/settings", { ownSession: true })
+      problems.expect(/ERR_FAILED|a file of the page did not arrive|Unable to preload|dynamically imported module/)
+      await page.route(/./, (route) => route.abort())
+      await page.getByRole("link", { name: "Board" }).click()
+      await page.getByRole("heading", { name: "This page did not arrive" }).waitFor()
+      await page.getByText("The server does not answer. The page is loaded as soon as it does.").waitFor()
+      await page.getByRole("button", { name: "Load the portal again" }).click()
+      await page.getByRole("link", { name: "Board" }).waitFor()
+      await page.unroute(/./)
+      await page.getByRole("heading", { name: "Board", level: 1 }).waitFor()
+    })
+
     it("comes back by itself after a restart of the server, and says so", async () => {
       const { page, problems } = await portal.open("/projects")
       await eventuallyTrue(async () => (await stateOf(page)) === "live")

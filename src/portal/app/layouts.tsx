@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, Outlet, retainSearchParams, useLocation } from "@tanstack/react-router"
 import { readShared } from "../address/search.ts"
-import { PageFailed } from "./Fallbacks.tsx"
+import { PageFailed } from "./fallbacks/Fallbacks.tsx"
 import { HolderShell } from "./HolderShell.tsx"
 import { OperatorShell } from "./OperatorShell.tsx"
 
@@ -9,9 +9,18 @@ export const root = createRootRoute({
   // the range is carried across pages
   search: { middlewares: [retainSearchParams(["range", "utc"])] },
   component: Outlet,
-  errorComponent: PageFailed,
+  errorComponent: FrameFailed,
   notFoundComponent: () => <UnknownPage />
 })
+
+/** The frame itself has failed, so that nothing is around the note. */
+function FrameFailed({ error }: { readonly error: unknown }) {
+  return (
+    <main>
+      <PageFailed error={error} />
+    </main>
+  )
+}
 
 /** The menu is there also at an address that has no page. */
 const UnknownPage = () =>

@@ -1,5 +1,6 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 const board = createRoute({
@@ -7,7 +8,7 @@ const board = createRoute({
   path: "/tasks/board",
   // `pause` has the queue whose dialog is open
   validateSearch: textSearch("view", "pause"),
-  component: lazyRouteComponent(() => import("./BoardPage.tsx"))
+  component: laterPage(() => import("./BoardPage.tsx"))
 })
 
 export const boardRoutes = [board] as const

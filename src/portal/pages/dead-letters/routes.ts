@@ -1,12 +1,13 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/dead-letters",
   validateSearch: textSearch("tab", "state", "queue_name", "source_queue_name", "reason", "exception_type", "task_id"),
-  component: lazyRouteComponent(() => import("./DeadLettersPage.tsx"))
+  component: laterPage(() => import("./DeadLettersPage.tsx"))
 })
 
 const group = createRoute({
@@ -14,21 +15,21 @@ const group = createRoute({
   path: "/dead-letters/group",
   // without `exception_type`, the group of letters that have none
   validateSearch: textSearch("queue_name", "reason", "exception_type"),
-  component: lazyRouteComponent(() => import("./groups/GroupPage.tsx"))
+  component: laterPage(() => import("./groups/GroupPage.tsx"))
 })
 
 const replay = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/dead-letters/replays/$replayId",
   validateSearch: textSearch(),
-  component: lazyRouteComponent(() => import("./replays/ReplayPage.tsx"))
+  component: laterPage(() => import("./replays/ReplayPage.tsx"))
 })
 
 const letter = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/dead-letters/$dlqId",
   validateSearch: textSearch("tab"),
-  component: lazyRouteComponent(() => import("./letter/LetterPage.tsx"))
+  component: laterPage(() => import("./letter/LetterPage.tsx"))
 })
 
 export const deadLettersRoutes = [list, group, replay, letter] as const

@@ -1,12 +1,13 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/",
   validateSearch: textSearch(),
-  component: lazyRouteComponent(() => import("./HomePage.tsx"))
+  component: laterPage(() => import("./HomePage.tsx"))
 })
 
 export const homeRoutes = [list] as const

@@ -1,5 +1,6 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 /** `do=raise` opens the form, for a key and a limit if they are known. */
@@ -9,21 +10,21 @@ const now = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/limits",
   validateSearch: search,
-  component: lazyRouteComponent(() => import("./LimitsPage.tsx"))
+  component: laterPage(() => import("./LimitsPage.tsx"))
 })
 
 const budgets = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/limits/budgets",
   validateSearch: search,
-  component: lazyRouteComponent(() => import("./BudgetsPage.tsx"))
+  component: laterPage(() => import("./BudgetsPage.tsx"))
 })
 
 const asked = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/limits/requests",
   validateSearch: search,
-  component: lazyRouteComponent(() => import("./AskedPage.tsx"))
+  component: laterPage(() => import("./AskedPage.tsx"))
 })
 
 export const limitsRoutes = [now, budgets, asked] as const

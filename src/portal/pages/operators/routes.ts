@@ -1,12 +1,13 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/operators",
   validateSearch: textSearch("tab", "do"),
-  component: lazyRouteComponent(() => import("./OperatorsPage.tsx"))
+  component: laterPage(() => import("./OperatorsPage.tsx"))
 })
 
 export const operatorsRoutes = [list] as const

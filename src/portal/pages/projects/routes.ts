@@ -1,19 +1,20 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/projects",
   validateSearch: textSearch("q", "tag", "do"),
-  component: lazyRouteComponent(() => import("./ProjectsPage.tsx"))
+  component: laterPage(() => import("./ProjectsPage.tsx"))
 })
 
 const one = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/projects/$id",
   validateSearch: textSearch("tab"),
-  component: lazyRouteComponent(() => import("./ProjectPage.tsx"))
+  component: laterPage(() => import("./ProjectPage.tsx"))
 })
 
 export const projectsRoutes = [list, one] as const

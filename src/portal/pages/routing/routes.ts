@@ -1,12 +1,13 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/routes",
   validateSearch: textSearch("do"),
-  component: lazyRouteComponent(() => import("./RoutesPage.tsx"))
+  component: laterPage(() => import("./RoutesPage.tsx"))
 })
 
 export const routingRoutes = [list] as const

@@ -1,26 +1,27 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 
 const list = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/tasks",
   validateSearch: textSearch("q"),
-  component: lazyRouteComponent(() => import("./TasksPage.tsx"))
+  component: laterPage(() => import("./TasksPage.tsx"))
 })
 
 const cancellations = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/tasks/cancellations",
   validateSearch: textSearch(),
-  component: lazyRouteComponent(() => import("./cancellations/CancellationsPage.tsx"))
+  component: laterPage(() => import("./cancellations/CancellationsPage.tsx"))
 })
 
 const cancellation = createRoute({
   getParentRoute: () => operatorLayout,
   path: "/tasks/cancellations/$id",
   validateSearch: textSearch(),
-  component: lazyRouteComponent(() => import("./cancellations/CancellationPage.tsx"))
+  component: laterPage(() => import("./cancellations/CancellationPage.tsx"))
 })
 
 const task = createRoute({
@@ -28,7 +29,7 @@ const task = createRoute({
   path: "/tasks/$taskId",
   // `at` has what is selected in every tab
   validateSearch: textSearch("tab", "at", "raw"),
-  component: lazyRouteComponent(() => import("./task/TaskPage.tsx"))
+  component: laterPage(() => import("./task/TaskPage.tsx"))
 })
 
 export const tasksRoutes = [list, cancellations, cancellation, task] as const

@@ -1,5 +1,6 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
 import { textSearch } from "../../address/search.ts"
+import { laterPage } from "../../app/fallbacks/laterPage.ts"
 import { operatorLayout } from "../../app/layouts.tsx"
 import { filterNames } from "../../shared/usage/fields.ts"
 
@@ -17,7 +18,7 @@ const list = createRoute({
     "sort_order",
     "kind"
   ),
-  component: lazyRouteComponent(() => import("./UsagePage.tsx"))
+  component: laterPage(() => import("./UsagePage.tsx"))
 })
 
 export const usageRoutes = [list] as const

@@ -1,6 +1,7 @@
 import { Component, type ReactNode } from "react"
 import { ApiError } from "../../api/ApiError.ts"
 import { MissingFile } from "../../api/laterFile.ts"
+import { reloadIfAnswered } from "../../api/reload.ts"
 import { ErrorNote } from "./ErrorNote.tsx"
 
 interface State {
@@ -22,9 +23,7 @@ export class PartBoundary extends Component<{ readonly children: ReactNode }, St
     return (
       <ErrorNote
         error={new ApiError(0, "portal", `This part of the page failed: ${reason}`)}
-        onRetry={() =>
-          failure instanceof MissingFile ? window.location.reload() : this.setState({ failure: undefined })
-        }
+        onRetry={() => (failure instanceof MissingFile ? reloadIfAnswered() : this.setState({ failure: undefined }))}
       />
     )
   }

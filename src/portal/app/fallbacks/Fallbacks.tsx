@@ -1,7 +1,11 @@
+import { Button } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
-import { Empty } from "../shared/page/Empty.tsx"
-import { PageHeader } from "../shared/page/PageHeader.tsx"
-import { Panel } from "../shared/page/Panel.tsx"
+import { MissingFile } from "../../api/laterFile.ts"
+import { reloadIfAnswered } from "../../api/reload.ts"
+import { Empty } from "../../shared/page/Empty.tsx"
+import { PageHeader } from "../../shared/page/PageHeader.tsx"
+import { Panel } from "../../shared/page/Panel.tsx"
+import { MissingPage } from "./MissingPage.tsx"
 
 interface NotFoundProps {
   /** The home page of whoever is signed in. */
@@ -23,18 +27,19 @@ export const NotFound = ({ home = "/" }: NotFoundProps) => (
   </>
 )
 
-/** A mistake of the portal itself. A new version of the server also ends here, when the files of this one are gone. */
-export const PageFailed = ({ error }: { readonly error: unknown }) => (
-  <main>
-    <PageHeader title="This page failed" />
-    <p>{error instanceof Error ? error.message : String(error)}</p>
-    <p>
-      <button type="button" onClick={() => window.location.reload()}>
+/** Stands in place of a page by a mistake of the portal itself, or without the files of the page. */
+export const PageFailed = ({ error }: { readonly error: unknown }) =>
+  error instanceof MissingFile ? (
+    <MissingPage />
+  ) : (
+    <>
+      <PageHeader title="This page failed" />
+      <p>{error instanceof Error ? error.message : String(error)}</p>
+      <Button variant="default" onClick={() => void reloadIfAnswered()}>
         Load the portal again
-      </button>
-    </p>
-  </main>
-)
+      </Button>
+    </>
+  )
 
 /** This note stands in place of a page of tasks where the process that answers has none. */
 export const NoTasks = ({ title }: { readonly title: string }) => (
