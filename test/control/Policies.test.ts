@@ -315,7 +315,12 @@ suite("Policy simulation", (it) => {
       })
       yield* ok("POST", layers, { body: { kind: "route", scope_id: "/v1/messages", policy: { deny: true } } })
       const request = { key_id, path: "/v1/chat/completions?x=1", body: { model: "large", messages: [] } }
-      const denied = yield* simulate(request)
+      const { effective_policy, ...denied } = Object(yield* simulate(request))
+      const { allow_streaming, allowed_models, rpm_limit, unpriced_models } = effective_policy
+      assert.deepStrictEqual(
+        [allowed_models, rpm_limit, allow_streaming, unpriced_models],
+        [["small"], 4, true, "flat"]
+      )
       assert.deepStrictEqual(denied, {
         auth: { key_id, source: "stored_key" },
         route_match: { route: "/v1/chat/completions", provider: "upstream", service_name: null },

@@ -276,7 +276,8 @@ const limitsOf = ({ layers, policy, version }: EffectivePolicy.EffectivePolicy) 
     daily_budget_usd: policy.daily_budget_usd,
     monthly_budget_usd: policy.monthly_budget_usd,
     max_cost_per_request: policy.max_cost_per_request
-  }
+  },
+  effective_policy: policy
 })
 
 /** Returns what the gateway would reserve for the request. */

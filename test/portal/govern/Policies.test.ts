@@ -199,6 +199,8 @@ describePortal("Policies", (portal) => {
       assert.match(await review.getByRole("list").first().innerText(), /shared\.rpm_limit\s+50\s+→\s+0/)
       await review.getByRole("button", { name: "Change it" }).click()
       await page.getByText("The layer of team sharing is changed.").waitFor()
+      // what was decided before the change is not "now" any more
+      await differs.waitFor({ state: "detached" })
     }
     const layer = Object(await layerOf("sharing"))
     assert.deepInclude(layer.policy, { rpm_limit: 5 })

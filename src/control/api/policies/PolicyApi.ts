@@ -117,6 +117,8 @@ export const SimulationResult = Schema.Struct({
   guardrail_plan: Schema.Array(Schema.String),
   rate_limit_projection: Schema.Struct({ rpm_limit, tpm_limit, max_requests_per_day, max_tokens_per_day }),
   budget_projection: Schema.Struct({ daily_budget_usd, monthly_budget_usd, max_cost_per_request }),
+  /** All fields of the policy that decides. */
+  effective_policy: KeyPolicy,
   shared_limits: Schema.Array(SharedByLayer),
   /** The exceptions of the key, which the projections include. */
   limit_raises: Schema.Array(AppliedRaise),

@@ -24,6 +24,10 @@ interface Props {
 export const Applied = ({ draft, form, keyId, onDone }: Props) => {
   const [isOpen, setOpen] = useState(false)
   const close = () => setOpen(false)
+  const finish = () => {
+    close()
+    onDone()
+  }
   return (
     <Group justify="end" mt="sm">
       <Button
@@ -35,18 +39,10 @@ export const Applied = ({ draft, form, keyId, onDone }: Props) => {
         Make this change
       </Button>
       {isOpen && draft.what === "layer" && draft.layer !== undefined && (
-        <LayerReview
-          layer={draft.layer}
-          changes={changesOf(draft)}
-          onClose={close}
-          onDone={() => {
-            close()
-            onDone()
-          }}
-        />
+        <LayerReview layer={draft.layer} changes={changesOf(draft)} onClose={close} onDone={finish} />
       )}
       {isOpen && draft.what === "key" && keyId !== undefined && (
-        <KeyReview id={keyId} policy={draft.policy} onClose={close} />
+        <KeyReview id={keyId} policy={draft.policy} onClose={close} onDone={finish} />
       )}
     </Group>
   )
@@ -59,6 +55,7 @@ interface KeyProps {
   readonly id: string
   readonly policy: ProposalDraft["policy"]
   readonly onClose: () => void
+  readonly onDone: () => void
 }
 
 const KeyReview = ({ id, ...rest }: KeyProps) => {
@@ -70,7 +67,7 @@ interface ReadKeyProps extends Omit<KeyProps, "id"> {
   readonly of: ResponseOf<"GET", typeof keyPath>
 }
 
-const ReadKeyReview = ({ of, onClose, policy }: ReadKeyProps) => {
+const ReadKeyReview = ({ of, onClose, onDone, policy }: ReadKeyProps) => {
   const client = useQueryClient()
   const tell = useTell()
   // what the person saw when the change began
@@ -107,7 +104,7 @@ const ReadKeyReview = ({ of, onClose, policy }: ReadKeyProps) => {
                     body: { ...formerOf(version, { policy }), expected_updated_at: after.updated_at }
                   })
               })
-              onClose()
+              onDone()
             }
           }
         )

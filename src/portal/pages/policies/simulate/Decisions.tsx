@@ -32,23 +32,16 @@ export const Decisions = ({
       </div>
       {proposed !== undefined && (
         <Panel title="What differs in force">
-          <FieldDiff before={limitsOf(now)} after={limitsOf(proposed)} />
+          <FieldDiff before={forceOf(now)} after={forceOf(proposed)} />
         </Panel>
       )}
     </>
   )
 }
 
-const limitsOf = ({
-  budget_projection,
-  guardrail_plan,
-  policy_merge,
-  rate_limit_projection,
-  shared_limits
-}: SimulationResult) => {
-  const { applied_layers: _, policy_version: _version, ...policy } = policy_merge
+const forceOf = ({ effective_policy, guardrail_plan, shared_limits }: SimulationResult) => {
   const shared = Object.fromEntries(shared_limits.map(({ layer, ...limits }) => [`shared.${layer}`, limits]))
-  return flatFields({ ...policy, ...rate_limit_projection, ...budget_projection, ...shared, guardrail_plan })
+  return flatFields({ ...effective_policy, ...shared, guardrail_plan })
 }
 
 const Decision = ({ result, title }: { readonly title: string; readonly result: SimulationResult }) => {

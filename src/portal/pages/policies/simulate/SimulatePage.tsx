@@ -80,7 +80,11 @@ const SimulatePage = () => {
               draft={proposal}
               form={formId}
               keyId={request.key_id}
-              onDone={() => setProposal({ ...proposal, ...noChanges, layer: undefined })}
+              onDone={() => {
+                setProposal({ ...proposal, ...noChanges, layer: undefined })
+                // what was decided "now" is of before the change
+                simulations.clear()
+              }}
             />
           </Panel>
         )}

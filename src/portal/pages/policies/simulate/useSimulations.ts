@@ -32,6 +32,7 @@ export const useSimulations = () => {
     run: (now: Simulation, proposed: Simulation | undefined) => decide.mutate({ now, proposed }),
     isBusy: decide.isPending,
     error: decide.error,
-    decided: decide.data
+    decided: decide.data,
+    clear: decide.reset
   }
 }
