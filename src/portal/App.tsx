@@ -21,7 +21,10 @@ notifyManager.setScheduler((tell) => (document.hidden ? window.setTimeout(tell) 
 
 const queries = new QueryClient({
   defaultOptions: {
+    // without a network there is an error to tell at once, and not a read or a change that waits in silence
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 15_000,
       retry: (failures, error) => failures < 2 && !(error instanceof ApiError && isRefusal(error)),
       // a person waits for the second try

@@ -77,9 +77,9 @@ const SignIn = ({ ended }: { readonly ended: string | undefined }) => {
         </p>
         {!isKeysAlone && (
           <p className={styles.hint}>
-            No token? The first start of the program printed one, unless GATEWAY_ADMIN_TOKEN set it. With the program's
-            DATABASE_URL, <code>npx svc-runtime operator-token create</code> prints another. Operators make the keys of
-            applications.
+            No token? The first start of the program printed one, unless GATEWAY_ADMIN_TOKEN set it. Without a database
+            and <code>--data</code>, each start is a first one. With the program's DATABASE_URL,{" "}
+            <code>npx svc-runtime operator-token create</code> prints another. Operators make the keys of applications.
           </p>
         )}
       </form>

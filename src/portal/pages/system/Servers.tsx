@@ -39,8 +39,10 @@ const columns: ReadonlyArray<Column<Door>> = [
   {
     id: "data",
     header: "Data",
-    cell: ({ lost_at_exit }) =>
-      lost_at_exit ? (
+    cell: ({ door, lost_at_exit }) =>
+      door === "upstream" ? (
+        "–"
+      ) : lost_at_exit ? (
         <StatusWord meaning="warning">lost at exit</StatusWord>
       ) : (
         <StatusWord meaning="good">kept</StatusWord>

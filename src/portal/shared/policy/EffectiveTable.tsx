@@ -59,7 +59,7 @@ export const EffectiveTable = ({ effective }: { readonly effective: EffectivePol
                 <Table.Th>Field</Table.Th>
                 <Table.Th>Effective</Table.Th>
                 <Table.Th>Set by</Table.Th>
-                <Table.Th>Less strict, so without effect</Table.Th>
+                <Table.Th>Also set, without effect</Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -91,14 +91,14 @@ const Row = ({ described, layers, row }: RowProps) => {
       </Table.Th>
       <Table.Td className={styles.value}>
         {text(row.value)}
-        {row.raised && <span className={styles.note}> raised by an exception</span>}
+        {row.raised && <span className={styles.note}> raised</span>}
       </Table.Td>
       <Table.Td>
         {row.set_by.map((id) => {
           const layer = named(id)
           return layer === undefined ? <code key={id}>{id}</code> : <LayerName key={id} {...layer} />
         })}
-        {row.layers.length === 0 && <span className={styles.note}>nothing</span>}
+        {row.set_by.length === 0 && <span className={styles.note}>{row.raised ? "an exception" : "nothing"}</span>}
       </Table.Td>
       <Table.Td>
         {weaker.map(({ layer: id, value }) => {

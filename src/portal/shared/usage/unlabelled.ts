@@ -23,9 +23,9 @@ const unlabelled: Readonly<Record<string, Readonly<Record<string, Unlabelled>>>>
       search: {}
     },
     other: {
-      label: "names that no upstream knows (other)",
+      label: "refused or unknown names (other)",
       reason:
-        "These requests named models that no upstream had answered by then: most were refused, or the name was wrong. Clients may send any name, so that the sums do not tell them apart. The list of requests does.",
+        "These requests named models, and no upstream answered them: most were refused, or the name was wrong. Clients may send any name, so that the sums do not tell them apart. The list of requests does.",
       search: { status: "failure" }
     }
   },

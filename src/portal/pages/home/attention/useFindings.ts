@@ -133,7 +133,7 @@ export const useFindings = () => {
   ]
   return {
     /** Whether the process that answers is ready, as its own checks say. */
-    status: system.data?.status,
+    status: system.error === null ? system.data?.status : undefined,
     findings: sorted(findings),
     isPending: sources.some(([, { isEnabled, isPending }]) => isEnabled && isPending),
     /** These parts alone of their sources were looked at, such as `the 100 fullest limits`: there may be more. */

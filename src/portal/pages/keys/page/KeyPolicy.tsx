@@ -21,7 +21,7 @@ export const KeyPolicy = ({ of: key }: { readonly of: Key }) => {
   return (
     <Panel
       title="Effective policy"
-      note="its own and that of every layer above it, the strictest value of each"
+      note="its own and that of every layer above it: the strictest value of each, unless an exception raises it"
       query={effective}
       height={260}
       flush

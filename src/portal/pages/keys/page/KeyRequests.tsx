@@ -1,3 +1,4 @@
+import { useNavigate } from "@tanstack/react-router"
 import { useRange } from "../../../address/range.ts"
 import type { ResponseOf } from "../../../api/Endpoints.ts"
 import { useApi } from "../../../api/queries.ts"
@@ -55,6 +56,7 @@ const mostShown = 100
 /** The latest requests with a key. */
 export const KeyRequests = ({ of: key }: { readonly of: Key }) => {
   const { range } = useRange()
+  const navigate = useNavigate()
   const query = useApi("/admin-ui/admin/usage/events", {
     query: { key_id: key.id, from: range.from.toISOString(), to: range.to.toISOString(), limit: mostShown }
   })
@@ -73,6 +75,7 @@ export const KeyRequests = ({ of: key }: { readonly of: Key }) => {
         columns={columns}
         rows={query.data?.rows ?? []}
         rowId={({ id }) => id}
+        onOpen={({ request_id }) => void navigate({ to: "/requests/$id", params: { id: request_id } })}
         empty={<Empty action={<LongerRange />}>No request in this range.</Empty>}
       />
     </Panel>

@@ -13,8 +13,10 @@ export const GatewayStatus = () => {
   const isUnreadable = last.error !== null && last.error.status >= 500
   return (
     <span className={styles.status}>
-      {ready.error !== null ? (
-        <StatusWord meaning="bad">The gateway does not take requests at the moment</StatusWord>
+      {ready.error?.status === 503 ? (
+        <StatusWord meaning="bad">The gateway takes no requests at the moment</StatusWord>
+      ) : ready.error !== null ? (
+        <StatusWord meaning="idle">Not known: the portal does not answer</StatusWord>
       ) : ready.data === undefined ? (
         <StatusWord meaning="idle">Asking the gateway</StatusWord>
       ) : ready.data.status === "degraded" || isUnreadable ? (
