@@ -8,6 +8,7 @@ import {
   durationText,
   exactText,
   moneyText,
+  relativeText,
   shortCountText,
   tickText,
   weekdayText
@@ -82,6 +83,15 @@ describe("Numbers", () => {
 })
 
 describe("Times", () => {
+  it("are as far away as a person has set them, also a moment later", () => {
+    const [day, now] = [86_400_000, Date.UTC(2026, 10, 30)]
+    assert.strictEqual(relativeText(now + 7 * day - 2_000, now), "in 7 d")
+    assert.strictEqual(relativeText(now + 6.9 * day, now), "in 6 d")
+    assert.strictEqual(relativeText(now - 7 * day + 2_000, now), "6 d ago")
+    assert.strictEqual(relativeText(now + 1_500, now), "in 1.5 s")
+    assert.strictEqual(relativeText(now + 500, now), "now")
+  })
+
   it("are written with their year if it is another one", () => {
     const year = new Date().getUTCFullYear()
     assert.strictEqual(clockText(new Date(Date.UTC(year, 5, 6, 7, 8)), true), "6 Jun, 07:08")

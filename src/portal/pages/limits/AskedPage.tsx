@@ -12,6 +12,7 @@ import { type Column, DataTable } from "../../shared/table/DataTable.tsx"
 import { EmptyList } from "../../shared/table/EmptyList.tsx"
 import { FilterBar } from "../../shared/table/FilterBar.tsx"
 import { curlOf } from "../../shared/words/CopyAs.tsx"
+import { countText, moneyText } from "../../shared/words/format.ts"
 import { type Meaning, StatusWord } from "../../shared/words/StatusWord.tsx"
 import { When } from "../../shared/words/When.tsx"
 import { type Asked, askedPath } from "./asked/asked.ts"
@@ -46,7 +47,7 @@ const columns: ReadonlyArray<Column<Asked>> = [
     cell: ({ amount, meter, model }) =>
       model === null ? (
         <code>
-          {meter ?? "more"} {amount}
+          {meter ?? "more"} {amount !== null && (meter?.endsWith("_usd") === true ? moneyText : countText)(amount)}
         </code>
       ) : (
         <>

@@ -74,7 +74,9 @@ export const durationText = (ms: number): string => {
 export const relativeText = (at: number, now: number): string => {
   const away = Math.abs(at - now)
   if (away < 1_000) return "now"
-  const coarse = durationText(away).split(" ").slice(0, 2).join(" ")
+  // what was set to end in a week ends "in 7 d" a moment later, and not "in 6 d"
+  const lasting = at < now ? away : away + Math.min(60_000, away / 100)
+  const coarse = durationText(lasting).split(" ").slice(0, 2).join(" ")
   return at < now ? `${coarse} ago` : `in ${coarse}`
 }
 
