@@ -58,7 +58,7 @@ export const router = createRouter({
   defaultPreload: "intent",
   defaultPendingMs: 300,
   defaultPendingComponent: Skeletons,
-  // within the frame
+  // a page that fails leaves the frame around it alone
   defaultErrorComponent: PageFailed,
   // what a page holds about one object, such as an open dialog, must not reach the next one
   defaultRemountDeps: ({ params }) => params,

@@ -115,9 +115,12 @@ describePortal(
       await page.getByRole("heading", { name: "This page did not arrive" }).waitFor()
       await page.getByText("The server does not answer. The page is loaded as soon as it does.").waitFor()
       await page.getByRole("button", { name: "Load the portal again" }).click()
-      await page.getByRole("link", { name: "Board" }).waitFor()
+      // another page that is missing waits for the server, too
+      await page.getByRole("link", { name: "Dead letters" }).click()
+      await page.waitForURL(/\/dead-letters/)
+      await page.getByText("The server does not answer. The page is loaded as soon as it does.").waitFor()
       await page.unroute(/./)
-      await page.getByRole("heading", { name: "Board", level: 1 }).waitFor()
+      await page.getByRole("heading", { name: "Dead letters", level: 1 }).waitFor()
     })
 
     it("comes back by itself after a restart of the server, and says so", async () => {

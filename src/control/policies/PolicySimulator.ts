@@ -205,6 +205,7 @@ const make = Effect.gen(function* () {
       auth: { key_id: key?.id ?? null, source: key === undefined ? "default_policy" : "stored_key" },
       route_match: { route: target.route, provider, service_name: serviceName ?? null },
       ...limitsOf(effective),
+      effective_policy: effective.policy,
       warnings: warningsOf(effective, request),
       guardrail_plan:
         config.mode === "managed_by_gateway"
@@ -276,8 +277,7 @@ const limitsOf = ({ layers, policy, version }: EffectivePolicy.EffectivePolicy) 
     daily_budget_usd: policy.daily_budget_usd,
     monthly_budget_usd: policy.monthly_budget_usd,
     max_cost_per_request: policy.max_cost_per_request
-  },
-  effective_policy: policy
+  }
 })
 
 /** Returns what the gateway would reserve for the request. */

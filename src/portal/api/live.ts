@@ -37,7 +37,7 @@ type Listener = (told: Exclude<Told, { readonly kind: "state" }>) => void
 
 const topicScopes = ["usage:read", "audit:read", "tasks:read", "tasks:operate"]
 const retryMs = 3_000
-/** A connection that another tab takes over is no loss until then. */
+/** A connection that one tab takes over from another counts as lost if it does not open within this time. */
 const takenOverWithinMs = 3_000
 /** For so long the page says that it was read again. */
 const resetMs = 5_000
@@ -51,7 +51,7 @@ class LiveConnection {
   readonly stateListeners = new Set<() => void>()
   readonly listeners = new Set<Listener>()
   private readonly channel = new BroadcastChannel("svc-live")
-  /** Where the stream is. A tab that has not heard of it has missed what happens until its own connection is open. */
+  /** The next connection resumes after this event. A tab that knows of none misses what happens until its own is open. */
   private lastId: string | undefined
   private isPausedByPerson = false
   /** While this tab was paused, another one heard something. */

@@ -11,15 +11,17 @@ const reloadedAt = "svc-reloaded-at"
 
 const wasJustReloaded = (): boolean => Date.now() - Number(sessionStorage.getItem(reloadedAt) ?? 0) < onceWithinMs
 
-const reload = (): Promise<boolean> => {
-  sessionStorage.setItem(reloadedAt, String(Date.now()))
-  return reloadIfAnswered()
+const reload = async (): Promise<boolean> => {
+  const isReloading = await reloadIfAnswered()
+  if (isReloading) sessionStorage.setItem(reloadedAt, String(Date.now()))
+  return isReloading
 }
 
 /** Stands in place of a page whose files did not arrive, and loads the portal anew by itself once the server answers. */
 export const MissingPage = () => {
   const [isByItself] = useState(() => !wasJustReloaded())
-  const [isAway, setAway] = useState(false)
+  /** `undefined` until the server was asked. */
+  const [isAway, setAway] = useState<boolean>()
   const { isAsking, retry } = useRetry(async () => setAway(!(await reload())))
   useEffect(() => {
     if (!isByItself) return
@@ -36,9 +38,11 @@ export const MissingPage = () => {
     <>
       <PageHeader title="This page did not arrive" />
       <p role="status">
-        {isAway
+        {isAway === true
           ? `The server does not answer. ${isByItself ? "The page is loaded as soon as it does." : ""}`
-          : "A file of the page is missing. There may be a newer version of the portal."}
+          : isByItself
+            ? "A file of the page is missing. The portal is loaded again."
+            : "A file of the page is missing. There may be a newer version of the portal."}
       </p>
       <Button variant="default" onClick={retry} aria-busy={isAsking}>
         {isAsking ? "Asking…" : "Load the portal again"}

@@ -29,9 +29,8 @@ export const outcomeOf = ({ action, after }: AuditEvent): string | undefined => 
 }
 
 /** A price is its own description. Other objects have too many fields for a line. */
-export const madeText = ({ action, after, target_type }: AuditEvent): string =>
-  action === "policies:simulate"
-    ? "nothing: it was tried out"
-    : target_type === "model_price" && isMembers(after)
-      ? `made: $${String(after["input_usd_per_million"])} in, $${String(after["output_usd_per_million"])} out`
-      : "made"
+export const madeText = ({ action, after, target_type }: AuditEvent): string => {
+  if (action === "policies:simulate") return "nothing: it was tried out"
+  if (target_type !== "model_price" || !isMembers(after)) return "made"
+  return `made: $${String(after["input_usd_per_million"])} in, $${String(after["output_usd_per_million"])} out`
+}
