@@ -45,6 +45,17 @@ describe("attempts of a task", () => {
   })
 })
 
+describe("the delivery to the aggregation", () => {
+  it("is called so in every view", () => {
+    const attempts = attemptsOf(repaired, undefined)
+    assert.strictEqual(attempts.at(-1)?.type, "aggregation")
+    const last = fold(repaired).nodes.at(-1)
+    assert.deepStrictEqual([last?.title, last?.lines[0]], ["aggregation", "aggregation · a"])
+    const received = stepsOf(repaired, attempts).flatMap(({ words }) => (words.startsWith("receives") ? [words] : []))
+    assert.deepStrictEqual(received, [...[1, 2, 3].map((n) => `receives t attempt ${n}`), "receives t aggregation"])
+  })
+})
+
 describe("the timeline", () => {
   it("stays small with 10,000 attempts in one row, and hides no failure among them", () => {
     const attempts = attemptsOf(retried(10_000), undefined)

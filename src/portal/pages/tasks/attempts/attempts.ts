@@ -67,7 +67,7 @@ export const attemptsOf = (
         id: node.id,
         taskId: node.task_id ?? "",
         type: typeOf(node),
-        label: node.label,
+        label: labelOf(node),
         worker: text(node.annotations["consumer_name"]),
         queue: text(node.annotations["queue_name"]),
         start,
@@ -75,7 +75,7 @@ export const attemptsOf = (
         outcome,
         reason: text((dead ?? retry)?.annotations["reason"]),
         message: failures.has(outcome) ? messageOf(dead, statuses) : null,
-        isAggregation: typeOf(node) === aggregation,
+        isAggregation: isAggregation(node),
         statuses,
         retry: retry === undefined ? undefined : retryOf(retry, from, byId, explanation),
         parts: [...statuses, retry, dead]
@@ -87,13 +87,19 @@ export const attemptsOf = (
   })
 }
 
-const aggregation = "aggregation"
+const typeOf = (node: GraphNode): string =>
+  isAggregation(node) ? "aggregation" : (text(node.annotations["task_type"]) ?? text(node.annotations["stage"]) ?? "–")
 
-/** An aggregation event has no type of its own, and names the task that it is for. */
-const typeOf = ({ annotations }: GraphNode): string =>
-  text(annotations["task_type"]) ??
-  text(annotations["stage"]) ??
-  (text(annotations["parent_task_id"]) === null ? "–" : aggregation)
+/** The event for the aggregation has no type of its own, and names the parent. The graph counts its delivery as an attempt. */
+export const isAggregation = ({ annotations, kind }: GraphNode): boolean =>
+  kinds.has(kind) &&
+  text(annotations["task_type"]) === null &&
+  text(annotations["stage"]) === null &&
+  text(annotations["parent_task_id"]) !== null
+
+/** "read-1 attempt 2", or "read-1 aggregation". */
+export const labelOf = (node: GraphNode): string =>
+  isAggregation(node) ? `${node.task_id ?? ""} aggregation` : node.label
 
 /** The record of a dead letter has the message of the exception. Of a retry, the status that tells of it has. */
 const messageOf = (dead: GraphNode | undefined, statuses: ReadonlyArray<GraphNode>): string | null =>

@@ -7,7 +7,7 @@ import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
-import type { Attempt } from "../attempts/attempts.ts"
+import { type Attempt, isAggregation, labelOf } from "../attempts/attempts.ts"
 import { outcomes } from "../attempts/outcomes.ts"
 import styles from "./Task.module.css"
 import type { TaskData } from "./useTask.ts"
@@ -26,8 +26,8 @@ export const Selected = ({ onClose, selection, task }: Props) => {
   return (
     <div className={styles.selected}>
       <Panel
-        title={<ForeignText>{node.label}</ForeignText>}
-        note={node.kind.replaceAll("_", " ")}
+        title={<ForeignText>{labelOf(node)}</ForeignText>}
+        note={isAggregation(node) ? "aggregation" : node.kind.replaceAll("_", " ")}
         actions={<CloseButton aria-label="Select nothing" onClick={onClose} />}
       >
         <Facts facts={[...nodeFacts(node), ...(attempt === undefined ? [] : attemptFacts(attempt))]} />

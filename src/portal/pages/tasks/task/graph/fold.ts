@@ -2,6 +2,7 @@ import type { ExecutionGraph, GraphEdge, GraphNode } from "../../../../api/TaskT
 import type { Drawn, DrawnEdge } from "../../../../shared/graph/drawn.ts"
 import { meaningOfTaskStatus } from "../../../../shared/tasks/meanings.ts"
 import { countText, middleText } from "../../../../shared/words/format.ts"
+import { isAggregation, labelOf } from "../../attempts/attempts.ts"
 import { foldRuns } from "./runs.ts"
 
 /** More children of one type are drawn as one node. */
@@ -107,7 +108,9 @@ const text = (value: unknown): ReadonlyArray<string> => (typeof value === "strin
 const mostTitle = 26
 
 /** The number of an attempt must be seen, and the id before it is that of the page, or of the node before. */
-const titleOf = ({ kind, label, task_id }: GraphNode, pageTask: string): string => {
+const titleOf = (node: GraphNode, pageTask: string): string => {
+  const { kind, task_id } = node
+  const label = labelOf(node)
   if (kind !== "task_attempt" || task_id === null || !label.startsWith(`${task_id} `))
     return middleText(label, mostTitle)
   const attempt = label.slice(task_id.length + 1)
@@ -121,9 +124,11 @@ const drawnOf = (node: GraphNode, statuses: ReadonlyArray<GraphNode>, pageTask: 
   return {
     id: node.id,
     title: titleOf(node, pageTask),
-    fullTitle: node.label,
+    fullTitle: labelOf(node),
     lines: [
-      [kindWords[node.kind], ...text(node.annotations["consumer_name"])].join(" · "),
+      [isAggregation(node) ? "aggregation" : kindWords[node.kind], ...text(node.annotations["consumer_name"])].join(
+        " · "
+      ),
       ...(path.length === 0
         ? []
         : [path.length > 4 ? `${path.slice(0, 3).join(" → ")} … ${path.at(-1)}` : path.join(" → ")]),
