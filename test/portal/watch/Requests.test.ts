@@ -130,4 +130,22 @@ describePortal("Requests", (portal) => {
     await page.getByText("The database is away.").first().waitFor()
     await page.getByRole("figure", { name: "Requests by their result" }).waitFor()
   })
+
+  it("keep their filters while they load, and a filter that they fail of can be removed", async () => {
+    const { answer, page } = await portal.open("/usage")
+    const takeBack = await answer(/\/usage\/events/, {
+      status: 504,
+      message: "The query took too long.",
+      delayMs: 1_000
+    })
+    await page.goto(`${portal.gateway.control}/admin-ui/requests?range=1h&session_id=endless`)
+    const remove = page.getByRole("button", { name: "Remove the filter Session" })
+    await remove.waitFor()
+    assert.strictEqual(await page.getByText("The query took too long.").count(), 0)
+    await page.getByText("The query took too long.").first().waitFor()
+    await takeBack()
+    await remove.click()
+    await page.getByRole("table", { name: "Requests" }).waitFor()
+    assert.notInclude(page.url(), "session_id")
+  })
 })

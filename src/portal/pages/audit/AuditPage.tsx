@@ -53,38 +53,41 @@ const AuditPage = () => {
         }
       />
       <Panel query={list.query} height={420} flush>
-        <DataTable
-          name="audit"
-          label="Audit events"
-          columns={columns}
-          rows={list.rows}
-          rowId={({ sequence }) => String(sequence)}
-          onOpen={({ sequence }) => change({ open: String(sequence) })}
-          openId={text("open")}
-          list={list}
-          toolbar={<FilterBar filters={filters} />}
-          empty={
-            isWhole ? (
-              <EmptyList
-                filters={filters.filter(({ name }) => name !== "span")}
-                unmatched="No event of the log matches these filters."
-              >
-                <Empty>The log has no event yet. Every change by an operator makes one.</Empty>
-              </EmptyList>
-            ) : (
-              <Empty
-                action={
-                  <Button variant="default" onClick={() => change({ span: "all" })}>
-                    Look at the whole log
-                  </Button>
-                }
-                command={curlOf({ address: addressOf<"GET", typeof path>(path, { query }) })}
-              >
-                No event matches in this range. Every change by an operator makes one.
-              </Empty>
-            )
-          }
-        />
+        {(instead) => (
+          <DataTable
+            instead={instead}
+            name="audit"
+            label="Audit events"
+            columns={columns}
+            rows={list.rows}
+            rowId={({ sequence }) => String(sequence)}
+            onOpen={({ sequence }) => change({ open: String(sequence) })}
+            openId={text("open")}
+            list={list}
+            toolbar={<FilterBar filters={filters} />}
+            empty={
+              isWhole ? (
+                <EmptyList
+                  filters={filters.filter(({ name }) => name !== "span")}
+                  unmatched="No event of the log matches these filters."
+                >
+                  <Empty>The log has no event yet. Every change by an operator makes one.</Empty>
+                </EmptyList>
+              ) : (
+                <Empty
+                  action={
+                    <Button variant="default" onClick={() => change({ span: "all" })}>
+                      Look at the whole log
+                    </Button>
+                  }
+                  command={curlOf({ address: addressOf<"GET", typeof path>(path, { query }) })}
+                >
+                  No event matches in this range. Every change by an operator makes one.
+                </Empty>
+              )
+            }
+          />
+        )}
       </Panel>
       <DetailDrawer title={(sequence) => `Event ${sequence}`}>
         {(sequence) => <AuditEventView sequence={sequence} />}

@@ -60,22 +60,25 @@ export const Executions = ({ name }: Props) => {
     })
   return (
     <Panel query={query} height={360} flush>
-      <DataTable
-        name={name === undefined ? "all-executions" : "guardrail-executions"}
-        label="Executions"
-        columns={name === undefined ? columnsOfAll : columns}
-        rows={rows}
-        rowId={({ id }) => id}
-        list={{ rows, query, readPages }}
-        toolbar={<FilterBar filters={filters} />}
-        empty={
-          <EmptyList filters={filters} isOfRange={true} unmatched="No run in this range matches these filters.">
-            <Empty action={<LongerRange />}>
-              {name === undefined ? "No guardrail ran in this range." : "The guardrail did not run in this range."}
-            </Empty>
-          </EmptyList>
-        }
-      />
+      {(instead) => (
+        <DataTable
+          instead={instead}
+          name={name === undefined ? "all-executions" : "guardrail-executions"}
+          label="Executions"
+          columns={name === undefined ? columnsOfAll : columns}
+          rows={rows}
+          rowId={({ id }) => id}
+          list={{ rows, query, readPages }}
+          toolbar={<FilterBar filters={filters} />}
+          empty={
+            <EmptyList filters={filters} isOfRange={true} unmatched="No run in this range matches these filters.">
+              <Empty action={<LongerRange />}>
+                {name === undefined ? "No guardrail ran in this range." : "The guardrail did not run in this range."}
+              </Empty>
+            </EmptyList>
+          }
+        />
+      )}
     </Panel>
   )
 }

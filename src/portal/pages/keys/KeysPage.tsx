@@ -68,40 +68,43 @@ const KeysPage = () => {
         }
       />
       <Panel query={list.query} height={420} flush>
-        <DataTable
-          name="keys"
-          label="Keys"
-          columns={columns}
-          rows={list.rows}
-          rowId={({ id }) => id}
-          onOpen={({ id }) => change({ open: id })}
-          openId={text("open")}
-          sorting={sorting}
-          list={list}
-          {...(mayChange && { selected, onSelect: select })}
-          toolbar={
-            selected.size > 0 ? (
-              <BulkBar
-                selection={
-                  matching?.of === queryText
-                    ? matching.selection
-                    : { kind: "picked", keys: list.rows.filter(({ id }) => selected.has(id)) }
-                }
-                query={query}
-                hasMore={list.query.hasNextPage}
-                onMatching={(selection) => setMatching({ of: queryText, selection })}
-                onClear={() => select(nobody)}
-              />
-            ) : (
-              <FilterBar filters={keyFilters} />
-            )
-          }
-          empty={
-            <EmptyList filters={keyFilters} unmatched="No key matches these filters.">
-              <NoKeys />
-            </EmptyList>
-          }
-        />
+        {(instead) => (
+          <DataTable
+            instead={instead}
+            name="keys"
+            label="Keys"
+            columns={columns}
+            rows={list.rows}
+            rowId={({ id }) => id}
+            onOpen={({ id }) => change({ open: id })}
+            openId={text("open")}
+            sorting={sorting}
+            list={list}
+            {...(mayChange && { selected, onSelect: select })}
+            toolbar={
+              selected.size > 0 ? (
+                <BulkBar
+                  selection={
+                    matching?.of === queryText
+                      ? matching.selection
+                      : { kind: "picked", keys: list.rows.filter(({ id }) => selected.has(id)) }
+                  }
+                  query={query}
+                  hasMore={list.query.hasNextPage}
+                  onMatching={(selection) => setMatching({ of: queryText, selection })}
+                  onClear={() => select(nobody)}
+                />
+              ) : (
+                <FilterBar filters={keyFilters} />
+              )
+            }
+            empty={
+              <EmptyList filters={keyFilters} unmatched="No key matches these filters.">
+                <NoKeys />
+              </EmptyList>
+            }
+          />
+        )}
       </Panel>
       <DetailDrawer title={() => "Key"} page={(id) => `/keys/${id}`}>
         {(id) => <KeySummary id={id} />}

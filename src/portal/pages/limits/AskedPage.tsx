@@ -123,27 +123,32 @@ const AskedPage = () => {
   return (
     <LimitsFrame address={addressOf(askedPath, request)}>
       <Panel query={list.query} height={300} flush>
-        <DataTable
-          name="asked"
-          label="What holders ask for"
-          columns={mayAnswer ? [...columns, answers] : columns}
-          rows={list.rows}
-          rowId={({ id }) => id}
-          list={list}
-          toolbar={<FilterBar filters={filters} />}
-          empty={
-            <EmptyList
-              filters={filters}
-              unmatched={
-                text("state") === "open" ? "Nobody asks for more." : "Nothing that holders asked for is in this state."
-              }
-            >
-              <Empty command={askCommand()}>
-                Nobody asks for more. Holders of keys ask at their own pages, or with this request.
-              </Empty>
-            </EmptyList>
-          }
-        />
+        {(instead) => (
+          <DataTable
+            instead={instead}
+            name="asked"
+            label="What holders ask for"
+            columns={mayAnswer ? [...columns, answers] : columns}
+            rows={list.rows}
+            rowId={({ id }) => id}
+            list={list}
+            toolbar={<FilterBar filters={filters} />}
+            empty={
+              <EmptyList
+                filters={filters}
+                unmatched={
+                  text("state") === "open"
+                    ? "Nobody asks for more."
+                    : "Nothing that holders asked for is in this state."
+                }
+              >
+                <Empty command={askCommand()}>
+                  Nobody asks for more. Holders of keys ask at their own pages, or with this request.
+                </Empty>
+              </EmptyList>
+            }
+          />
+        )}
       </Panel>
       {granting !== undefined &&
         (granting.model === null ? (

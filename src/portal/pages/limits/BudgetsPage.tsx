@@ -91,23 +91,30 @@ const BudgetsPage = () => {
   return (
     <LimitsFrame address={address}>
       <Panel query={query} height={360} flush>
-        <DataTable
-          name="budgets"
-          label="Budgets"
-          columns={columns}
-          rows={budgets}
-          rowId={limitId}
-          onOpen={(budget) => change({ open: ownerOf(budget).id })}
-          openId={openLimit && limitId(openLimit)}
-          toolbar={<NameFilter />}
-          empty={<NoLimits what="budget" />}
-        />
-        <LookedNote
-          looked={looked}
-          hasMore={query.hasNextPage}
-          isBusy={query.isFetchingNextPage}
-          onMore={() => void query.fetchNextPage()}
-        />
+        {(instead) => (
+          <>
+            <DataTable
+              instead={instead}
+              name="budgets"
+              label="Budgets"
+              columns={columns}
+              rows={budgets}
+              rowId={limitId}
+              onOpen={(budget) => change({ open: ownerOf(budget).id })}
+              openId={openLimit && limitId(openLimit)}
+              toolbar={<NameFilter />}
+              empty={<NoLimits what="budget" />}
+            />
+            {instead === undefined && (
+              <LookedNote
+                looked={looked}
+                hasMore={query.hasNextPage}
+                isBusy={query.isFetchingNextPage}
+                onMore={() => void query.fetchNextPage()}
+              />
+            )}
+          </>
+        )}
       </Panel>
     </LimitsFrame>
   )

@@ -50,27 +50,33 @@ export const SeenModels = () => {
   const rows = (seen.data?.models ?? []).filter(({ model }) => model.toLowerCase().includes(word))
   return (
     <Panel query={seen} height={320} flush>
-      <DataTable
-        name="models"
-        label="Models"
-        columns={columnsOf(mayChange ? (model) => change({ do: "price", model }) : undefined)}
-        rows={rows}
-        rowId={({ model }) => model}
-        sorting={{ by: seenRequest(text).query.sort_by ?? "requests", onSort: (by) => change({ sort_by: by }) }}
-        toolbar={
-          <>
-            <FilterBar filters={filters} />
-            {seen.data?.has_more === true && <span>There are more than the 500 models with the most requests.</span>}
-          </>
-        }
-        empty={
-          <EmptyList filters={filters} unmatched="No model of the requests of the last 30 days matches these filters.">
-            <Empty command={firstCommand}>
-              No request of the last 30 days named a model. A model appears with its first request.
-            </Empty>
-          </EmptyList>
-        }
-      />
+      {(instead) => (
+        <DataTable
+          instead={instead}
+          name="models"
+          label="Models"
+          columns={columnsOf(mayChange ? (model) => change({ do: "price", model }) : undefined)}
+          rows={rows}
+          rowId={({ model }) => model}
+          sorting={{ by: seenRequest(text).query.sort_by ?? "requests", onSort: (by) => change({ sort_by: by }) }}
+          toolbar={
+            <>
+              <FilterBar filters={filters} />
+              {seen.data?.has_more === true && <span>There are more than the 500 models with the most requests.</span>}
+            </>
+          }
+          empty={
+            <EmptyList
+              filters={filters}
+              unmatched="No model of the requests of the last 30 days matches these filters."
+            >
+              <Empty command={firstCommand}>
+                No request of the last 30 days named a model. A model appears with its first request.
+              </Empty>
+            </EmptyList>
+          }
+        />
+      )}
     </Panel>
   )
 }

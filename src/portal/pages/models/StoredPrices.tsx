@@ -53,35 +53,38 @@ export const StoredPrices = () => {
   return (
     <>
       <Panel title="Prices" note="in US dollars per million tokens" query={stored} height={320} flush>
-        <DataTable
-          name="prices"
-          label="Stored prices"
-          columns={columnsOf(
-            mayChange ? { onChange: (model) => change({ do: "price", model }), onRemove: remove } : undefined
-          )}
-          rows={sortedPrices(
-            (stored.data ?? []).filter(({ model }) => model.toLowerCase().includes(word)),
-            by,
-            !isReversed
-          )}
-          sorting={{
-            by,
-            isReversed,
-            onSort: (next) => change({ sort_by: next, sort_order: next === by && !isReversed ? "asc" : undefined })
-          }}
-          rowId={({ model }) => model}
-          toolbar={<FilterBar filters={filters} />}
-          empty={
-            <EmptyList filters={filters} unmatched="No stored price matches this filter.">
-              <Empty
-                action={mayChange && <Button onClick={() => change({ do: "import" })}>Import the price book</Button>}
-                command="svc-runtime prices import"
-              >
-                No price is stored. The price book has the public prices of common models.
-              </Empty>
-            </EmptyList>
-          }
-        />
+        {(instead) => (
+          <DataTable
+            instead={instead}
+            name="prices"
+            label="Stored prices"
+            columns={columnsOf(
+              mayChange ? { onChange: (model) => change({ do: "price", model }), onRemove: remove } : undefined
+            )}
+            rows={sortedPrices(
+              (stored.data ?? []).filter(({ model }) => model.toLowerCase().includes(word)),
+              by,
+              !isReversed
+            )}
+            sorting={{
+              by,
+              isReversed,
+              onSort: (next) => change({ sort_by: next, sort_order: next === by && !isReversed ? "asc" : undefined })
+            }}
+            rowId={({ model }) => model}
+            toolbar={<FilterBar filters={filters} />}
+            empty={
+              <EmptyList filters={filters} unmatched="No stored price matches this filter.">
+                <Empty
+                  action={mayChange && <Button onClick={() => change({ do: "import" })}>Import the price book</Button>}
+                  command="svc-runtime prices import"
+                >
+                  No price is stored. The price book has the public prices of common models.
+                </Empty>
+              </EmptyList>
+            }
+          />
+        )}
       </Panel>
       {dialog}
     </>

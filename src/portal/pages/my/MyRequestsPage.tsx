@@ -39,31 +39,34 @@ const MyRequestsPage = () => {
   const filters = filtersOf(names)
   const requests = (
     <Panel query={list.query} height={320} flush>
-      <DataTable
-        name="my-requests"
-        label="Requests"
-        columns={columns}
-        rows={list.rows}
-        rowId={({ id }) => id}
-        onOpen={({ id }) => change({ open: id })}
-        openId={text("open")}
-        list={list}
-        toolbar={<FilterBar filters={filters} />}
-        empty={
-          <EmptyList filters={filters} isOfRange={true} unmatched="No request in this range matches these filters.">
-            <Empty
-              action={
-                <Group gap="xs" justify="center">
-                  <LinkButton path="/my/use">See how to send one</LinkButton>
-                  <LongerRange />
-                </Group>
-              }
-            >
-              No request in this range.
-            </Empty>
-          </EmptyList>
-        }
-      />
+      {(instead) => (
+        <DataTable
+          instead={instead}
+          name="my-requests"
+          label="Requests"
+          columns={columns}
+          rows={list.rows}
+          rowId={({ id }) => id}
+          onOpen={({ id }) => change({ open: id })}
+          openId={text("open")}
+          list={list}
+          toolbar={<FilterBar filters={filters} />}
+          empty={
+            <EmptyList filters={filters} isOfRange={true} unmatched="No request in this range matches these filters.">
+              <Empty
+                action={
+                  <Group gap="xs" justify="center">
+                    <LinkButton path="/my/use">See how to send one</LinkButton>
+                    <LongerRange />
+                  </Group>
+                }
+              >
+                No request in this range.
+              </Empty>
+            </EmptyList>
+          }
+        />
+      )}
     </Panel>
   )
   return (

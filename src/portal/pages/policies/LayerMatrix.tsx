@@ -37,36 +37,39 @@ export const LayerMatrix = () => {
   return (
     <>
       <Panel query={list.query} height={360} flush>
-        <DataTable
-          name="layers"
-          label="Policy layers"
-          columns={columnsOf(list.rows, fields)}
-          rows={inOrder(list.rows, described.data?.layer_kinds ?? [])}
-          rowId={({ id }) => id}
-          onOpen={({ id }) => change({ open: id })}
-          openId={text("open")}
-          list={list}
-          toolbar={<FilterBar filters={filters} />}
-          empty={
-            <EmptyList filters={filters} unmatched="No layer is of this kind.">
-              <Empty
-                action={<Button onClick={() => change({ do: "create" })}>Create a layer</Button>}
-                command={curlOf({
-                  method: "POST",
-                  address: layersPath,
-                  body: {
-                    kind: "team",
-                    scope_id: "blue",
-                    policy: { rpm_limit: 60 },
-                    shared: { monthly_budget_usd: 50 }
-                  }
-                })}
-              >
-                There is no layer, so only the policies of the keys themselves restrict anything.
-              </Empty>
-            </EmptyList>
-          }
-        />
+        {(instead) => (
+          <DataTable
+            instead={instead}
+            name="layers"
+            label="Policy layers"
+            columns={columnsOf(list.rows, fields)}
+            rows={inOrder(list.rows, described.data?.layer_kinds ?? [])}
+            rowId={({ id }) => id}
+            onOpen={({ id }) => change({ open: id })}
+            openId={text("open")}
+            list={list}
+            toolbar={<FilterBar filters={filters} />}
+            empty={
+              <EmptyList filters={filters} unmatched="No layer is of this kind.">
+                <Empty
+                  action={<Button onClick={() => change({ do: "create" })}>Create a layer</Button>}
+                  command={curlOf({
+                    method: "POST",
+                    address: layersPath,
+                    body: {
+                      kind: "team",
+                      scope_id: "blue",
+                      policy: { rpm_limit: 60 },
+                      shared: { monthly_budget_usd: 50 }
+                    }
+                  })}
+                >
+                  There is no layer, so only the policies of the keys themselves restrict anything.
+                </Empty>
+              </EmptyList>
+            }
+          />
+        )}
       </Panel>
       <DetailDrawer title={() => "Policy layer"}>{(id) => <LayerDetail id={id} />}</DetailDrawer>
     </>

@@ -151,34 +151,37 @@ const ProjectsPage = () => {
         }
       />
       <Panel query={list.query} height={420} flush>
-        <DataTable
-          name="projects"
-          label="Projects"
-          columns={columns}
-          rows={shown.rows}
-          rowId={({ id }) => id}
-          {...(mayOpen && { onOpen: ({ id }: Row) => void navigate({ to: "/projects/$id", params: { id } }) })}
-          list={shown}
-          toolbar={
-            <>
-              <FilterBar filters={filters} />
-              {usage.error !== null && <span>The usage cannot be read: {usage.error.message}</span>}
-              {usage.data !== undefined && !isWhole && (
-                <span>The usage of the {mostProjects} busiest projects is shown.</span>
-              )}
-            </>
-          }
-          empty={
-            <EmptyList filters={filters} unmatched="No project matches these filters.">
-              <Empty
-                action={create}
-                command={mayChange && curlOf({ method: "POST", address: projectsPath, body: { name: "search" } })}
-              >
-                There is no project yet. Keys can also do without one.
-              </Empty>
-            </EmptyList>
-          }
-        />
+        {(instead) => (
+          <DataTable
+            instead={instead}
+            name="projects"
+            label="Projects"
+            columns={columns}
+            rows={shown.rows}
+            rowId={({ id }) => id}
+            {...(mayOpen && { onOpen: ({ id }: Row) => void navigate({ to: "/projects/$id", params: { id } }) })}
+            list={shown}
+            toolbar={
+              <>
+                <FilterBar filters={filters} />
+                {usage.error !== null && <span>The usage cannot be read: {usage.error.message}</span>}
+                {usage.data !== undefined && !isWhole && (
+                  <span>The usage of the {mostProjects} busiest projects is shown.</span>
+                )}
+              </>
+            }
+            empty={
+              <EmptyList filters={filters} unmatched="No project matches these filters.">
+                <Empty
+                  action={create}
+                  command={mayChange && curlOf({ method: "POST", address: projectsPath, body: { name: "search" } })}
+                >
+                  There is no project yet. Keys can also do without one.
+                </Empty>
+              </EmptyList>
+            }
+          />
+        )}
       </Panel>
       {text("do") === "create" && mayChange && (
         <NewProject

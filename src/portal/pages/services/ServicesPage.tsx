@@ -62,32 +62,35 @@ const ServicesPage = () => {
         }
       />
       <Panel query={services} height={300} flush>
-        <DataTable
-          name="services"
-          label="Services"
-          columns={columns}
-          rows={rows}
-          rowId={({ name }) => name}
-          {...(mayOpen && { onOpen: ({ name }: Service) => open(name) })}
-          toolbar={<FilterBar filters={filters} />}
-          empty={
-            <EmptyList filters={filters} unmatched="No service matches these filters.">
-              <Empty
-                action={mayChange && <Button onClick={() => change({ do: "create" })}>Register a service</Button>}
-                command={
-                  mayChange &&
-                  curlOf({
-                    method: "POST",
-                    address: list,
-                    body: { name: "search", upstream_base_url: "https://search.example.com" }
-                  })
-                }
-              >
-                No service is registered. Keys can call a service at its path.
-              </Empty>
-            </EmptyList>
-          }
-        />
+        {(instead) => (
+          <DataTable
+            instead={instead}
+            name="services"
+            label="Services"
+            columns={columns}
+            rows={rows}
+            rowId={({ name }) => name}
+            {...(mayOpen && { onOpen: ({ name }: Service) => open(name) })}
+            toolbar={<FilterBar filters={filters} />}
+            empty={
+              <EmptyList filters={filters} unmatched="No service matches these filters.">
+                <Empty
+                  action={mayChange && <Button onClick={() => change({ do: "create" })}>Register a service</Button>}
+                  command={
+                    mayChange &&
+                    curlOf({
+                      method: "POST",
+                      address: list,
+                      body: { name: "search", upstream_base_url: "https://search.example.com" }
+                    })
+                  }
+                >
+                  No service is registered. Keys can call a service at its path.
+                </Empty>
+              </EmptyList>
+            }
+          />
+        )}
       </Panel>
       {text("do") === "create" && mayChange && (
         <ServiceForm onClose={() => change({ do: undefined })} onSaved={mayOpen ? open : () => {}} />

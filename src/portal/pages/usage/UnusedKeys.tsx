@@ -50,21 +50,24 @@ export const UnusedKeys = () => {
       height={300}
       flush
     >
-      <DataTable
-        name="unused-keys"
-        label="Unused keys"
-        columns={columns}
-        rows={rows}
-        rowId={({ key_id }) => key_id}
-        toolbar={<FilterBar filters={[{ name: "project_id", label: "Project", isProject: true }]} />}
-        empty={
-          projectId === undefined ? (
-            <Empty>Every key was used in this range.</Empty>
-          ) : (
-            <Empty>Every key of this project was used in this range.</Empty>
-          )
-        }
-      />
+      {(instead) => (
+        <DataTable
+          instead={instead}
+          name="unused-keys"
+          label="Unused keys"
+          columns={columns}
+          rows={rows}
+          rowId={({ key_id }) => key_id}
+          toolbar={<FilterBar filters={[{ name: "project_id", label: "Project", isProject: true }]} />}
+          empty={
+            projectId === undefined ? (
+              <Empty>Every key was used in this range.</Empty>
+            ) : (
+              <Empty>Every key of this project was used in this range.</Empty>
+            )
+          }
+        />
+      )}
     </Panel>
   )
 }

@@ -23,8 +23,15 @@ interface Props {
   readonly empty?: ReactNode
   /** No space around the content, for tables. */
   readonly flush?: boolean
-  readonly children: ReactNode
+  /**
+   * A function has filters around its rows, and shows them in any case, because a filter may be what the rows fail of. It
+   * gets what stands in place of the rows while they load, and if they cannot be read.
+   */
+  readonly children: ReactNode | ((instead: ReactNode) => ReactNode)
 }
+
+/** In pixels: what filters take of the height of a panel. */
+const filtersHeight = 48
 
 /**
  * A part of a page with a life of its own: it loads, is empty, fails and grows old by itself, while the other parts go
@@ -48,7 +55,10 @@ export const Panel = ({
   const isOld = query?.isPlaceholderData === true
   const hasNothing = isLoading || (query?.error != null && query.data === undefined)
   const failure = query?.error && <ErrorNote error={query.error} onRetry={() => query.refetch()} />
-  const content = isLoading ? <Skeleton height={height} /> : hasNothing ? failure : (empty ?? children)
+  const instead = (skeletonHeight: number) =>
+    isLoading ? <Skeleton height={skeletonHeight} /> : hasNothing ? failure : undefined
+  const content =
+    typeof children === "function" ? children(instead(height - filtersHeight)) : (instead(height) ?? empty ?? children)
   return (
     <section
       className={styles.panel}

@@ -48,6 +48,8 @@ interface Props<Row> {
   readonly onSelect?: (ids: ReadonlySet<string>) => void
   /** Above the rows, beside the choice of columns: filters, counts, exports. */
   readonly toolbar?: ReactNode
+  /** In place of the rows and of `empty`, below the toolbar: the rows are loading, or cannot be read. */
+  readonly instead?: ReactNode
   readonly empty: ReactNode
 }
 
@@ -59,7 +61,7 @@ const mostPlain = 60
 
 /** Rows of one kind. On narrow screens each is a card. */
 export const DataTable = <Row extends RowData>(props: Props<Row>) => {
-  const { columns, empty, label, list, name, onSelect, rowId, rows, selected, toolbar } = props
+  const { columns, empty, instead, label, list, name, onSelect, rowId, rows, selected, toolbar } = props
   const [shown, setShown] = useLocalStorage<Readonly<Record<string, boolean>>>({
     key: `svc-columns-${name}`,
     defaultValue: {}
@@ -190,7 +192,9 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
           onDensity={setDensity}
         />
       </div>
-      {rows.length === 0 && query?.isPending !== true ? (
+      {instead !== undefined ? (
+        instead
+      ) : rows.length === 0 && query?.isPending !== true ? (
         empty
       ) : (
         // biome-ignore lint/a11y/noStaticElementInteractions: the rows in it take the focus, and the keys move it
@@ -248,7 +252,7 @@ export const DataTable = <Row extends RowData>(props: Props<Row>) => {
           </table>
         </div>
       )}
-      {query !== undefined && <MorePages query={query} count={rows.length} />}
+      {instead === undefined && query !== undefined && <MorePages query={query} count={rows.length} />}
     </div>
   )
 }

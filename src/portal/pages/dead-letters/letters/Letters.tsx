@@ -34,35 +34,38 @@ export const Letters = () => {
   const list = useTasksList<LetterPage, DeadLetterSummary>("/dlq/messages", { ...query, limit: 100 }, rowsOf)
   return (
     <Panel query={list.query} height={300} flush>
-      <DataTable
-        name="letters"
-        label="Dead letters"
-        columns={letterColumns}
-        rows={list.rows}
-        rowId={({ dlq_id }) => dlq_id}
-        onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
-        list={list}
-        {...(mayOperate && { selected, onSelect: select })}
-        toolbar={
-          selected.size > 0 ? (
-            <LetterBulk
-              letters={list.rows.filter(({ dlq_id }) => selected.has(dlq_id))}
-              matching={allOf === filterText ? letterFilter(text) : undefined}
-              onAll={list.query.hasNextPage && isOfOpen(text) ? () => setAllOf(filterText) : undefined}
-              onDone={() => select(nothing)}
-            />
-          ) : (
-            <FilterBar filters={letterFilters} />
-          )
-        }
-        empty={
-          <EmptyList filters={letterFilters} unmatched="No dead letter matches. Filters compare whole values.">
-            <Empty action={<LinkButton path="/tasks/board">Look at the board</LinkButton>}>
-              No dead letter has a record. A message that fails for good appears here.
-            </Empty>
-          </EmptyList>
-        }
-      />
+      {(instead) => (
+        <DataTable
+          instead={instead}
+          name="letters"
+          label="Dead letters"
+          columns={letterColumns}
+          rows={list.rows}
+          rowId={({ dlq_id }) => dlq_id}
+          onOpen={({ dlq_id }) => void navigate({ to: "/dead-letters/$dlqId", params: { dlqId: dlq_id } })}
+          list={list}
+          {...(mayOperate && { selected, onSelect: select })}
+          toolbar={
+            selected.size > 0 ? (
+              <LetterBulk
+                letters={list.rows.filter(({ dlq_id }) => selected.has(dlq_id))}
+                matching={allOf === filterText ? letterFilter(text) : undefined}
+                onAll={list.query.hasNextPage && isOfOpen(text) ? () => setAllOf(filterText) : undefined}
+                onDone={() => select(nothing)}
+              />
+            ) : (
+              <FilterBar filters={letterFilters} />
+            )
+          }
+          empty={
+            <EmptyList filters={letterFilters} unmatched="No dead letter matches. Filters compare whole values.">
+              <Empty action={<LinkButton path="/tasks/board">Look at the board</LinkButton>}>
+                No dead letter has a record. A message that fails for good appears here.
+              </Empty>
+            </EmptyList>
+          }
+        />
+      )}
     </Panel>
   )
 }

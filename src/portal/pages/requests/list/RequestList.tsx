@@ -42,38 +42,41 @@ export const RequestList = ({ filters }: { readonly filters: UsageFilters }) => 
   const columns = useColumns(rows)
   return (
     <Panel query={list.query} isFollowed={isOn} height={420} flush>
-      <div className={styles.list} {...props}>
-        <DataTable
-          name="requests"
-          label="Requests"
-          columns={columns}
-          rows={rows}
-          rowId={({ id }) => id}
-          onOpen={({ request_id }) => change({ open: request_id })}
-          openId={rows.find(({ request_id }) => request_id === text("open"))?.id}
-          sorting={{
-            by: sortBy,
-            isReversed,
-            onSort: (by) => change({ sort_by: by, sort_order: by === sortBy && !isReversed ? "asc" : undefined })
-          }}
-          list={list}
-          toolbar={
-            <>
-              <UsageFilterBar />
-              <TailNote
-                tail={tail}
-                isOn={isOn}
-                onRelease={() => {
-                  toTop()
-                  release()
-                }}
-                onReload={reload}
-              />
-            </>
-          }
-          empty={<NoRequests />}
-        />
-      </div>
+      {(instead) => (
+        <div className={styles.list} {...props}>
+          <DataTable
+            instead={instead}
+            name="requests"
+            label="Requests"
+            columns={columns}
+            rows={rows}
+            rowId={({ id }) => id}
+            onOpen={({ request_id }) => change({ open: request_id })}
+            openId={rows.find(({ request_id }) => request_id === text("open"))?.id}
+            sorting={{
+              by: sortBy,
+              isReversed,
+              onSort: (by) => change({ sort_by: by, sort_order: by === sortBy && !isReversed ? "asc" : undefined })
+            }}
+            list={list}
+            toolbar={
+              <>
+                <UsageFilterBar />
+                <TailNote
+                  tail={tail}
+                  isOn={isOn}
+                  onRelease={() => {
+                    toTop()
+                    release()
+                  }}
+                  onReload={reload}
+                />
+              </>
+            }
+            empty={<NoRequests />}
+          />
+        </div>
+      )}
     </Panel>
   )
 }
