@@ -91,7 +91,8 @@ export const describePortal = (name: string, tests: (portal: Portal) => void, op
       // tests may run as root, where Chromium has no sandbox
       running.browser = await chromium.launch({ executablePath: executable ?? "", args: ["--no-sandbox"] })
     }, startsWithinMs)
-    afterEach(async () => {
+    afterEach(async ({ task }) => {
+      if (task.result?.state === "fail") await running.tellPages()
       assert.deepStrictEqual(await running.endTest(), [])
     })
     afterAll(async () => {
@@ -121,7 +122,7 @@ class RunningPortal implements Portal {
   #gateway: RunningGateway.RunningGateway | undefined
   readonly #tokens = new Map<string, Promise<string>>()
   readonly #profiles = new Map<string, Promise<BrowserContext>>()
-  #opened: Array<{ readonly close: () => Promise<void>; readonly problems: PageProblems }> = []
+  #opened: Array<{ readonly close: () => Promise<void>; readonly page: Page; readonly problems: PageProblems }> = []
 
   constructor(options: Programs) {
     this.#options = options
@@ -171,7 +172,7 @@ class RunningPortal implements Portal {
     const context = await (isShared ? this.#profileOf(origin, token) : this.#newProfile(origin, token))
     const page = await context.newPage()
     const problems = new PageProblems()
-    this.#opened.push({ close: () => (isShared ? page : context).close(), problems })
+    this.#opened.push({ close: () => (isShared ? page : context).close(), page, problems })
     if (context.pages().length === 1) await forget(page, origin)
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
@@ -213,6 +214,14 @@ class RunningPortal implements Portal {
     return context
   }
 
+  /** Prints what the pages of the test show, for a failure that a busy machine alone has. */
+  async tellPages(): Promise<void> {
+    for (const { page, problems } of this.#opened) {
+      const shown = await page.evaluate<string>(shownText).catch(String)
+      process.stderr.write(`${[page.url(), ...problems.unexpected, shown].join("\n")}\n`)
+    }
+  }
+
   /** Closes the pages of the test, and returns what went wrong in them. */
   async endTest(): Promise<ReadonlyArray<string>> {
     const opened = this.#opened
@@ -221,6 +230,14 @@ class RunningPortal implements Portal {
     return opened.flatMap(({ problems }) => problems.unexpected)
   }
 }
+
+const shownText = `(() => {
+  const { activeElement: focused } = document
+  const named = focused?.getAttribute("aria-label") ?? focused?.textContent?.slice(0, 60)
+  const parts = [...document.querySelectorAll("main, [role=dialog]")].map(({ innerText }) => innerText.slice(0, 4_000))
+  const busy = document.querySelectorAll("[aria-busy=true]").length
+  return ["the focus is at " + focused?.tagName + " " + named, busy + " parts are busy", ...parts].join("\\n")
+})()`
 
 const forget = async (page: Page, origin: string): Promise<void> => {
   const debuggerOf = await page.context().newCDPSession(page)
