@@ -1,14 +1,22 @@
 import type { Page, Request } from "playwright-core"
 
+const mostRecent = 30
+
 /** Collects what goes wrong in a page: complaints of the console and the policy, errors, failed requests. */
 export class PageProblems {
   readonly #found: Array<string> = []
   readonly #expected: Array<RegExp> = []
   readonly #expectedAt: Array<(url: URL) => boolean> = []
+  readonly #recent: Array<string> = []
 
   /** What went wrong and was not expected. */
   get unexpected(): ReadonlyArray<string> {
     return this.#found.filter((problem) => !this.#expected.some((pattern) => pattern.test(problem)))
+  }
+
+  /** The latest answers of the server, a line each. */
+  get recent(): ReadonlyArray<string> {
+    return this.#recent
   }
 
   /** Problems that match are right, such as `/^409 PATCH /`. */
@@ -30,6 +38,8 @@ export class PageProblems {
     })
     page.on("pageerror", (error) => void this.#found.push(`error: ${error.message}`))
     page.on("response", (response) => {
+      this.#recent.push(`${response.status()} ${response.request().method()} ${response.url()}`)
+      if (this.#recent.length > mostRecent) this.#recent.shift()
       if (response.status() < 400) return
       this.#add(response.request(), String(response.status()))
     })

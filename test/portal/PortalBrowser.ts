@@ -218,7 +218,7 @@ class RunningPortal implements Portal {
   async tellPages(): Promise<void> {
     for (const { page, problems } of this.#opened) {
       const shown = await page.evaluate<string>(shownText).catch(String)
-      process.stderr.write(`${[page.url(), ...problems.unexpected, shown].join("\n")}\n`)
+      process.stderr.write(`${[page.url(), ...problems.recent, ...problems.unexpected, shown].join("\n")}\n`)
     }
   }
 
@@ -236,7 +236,7 @@ const shownText = `(() => {
   const named = focused?.getAttribute("aria-label") ?? focused?.textContent?.slice(0, 60)
   const parts = [...document.querySelectorAll("main, [role=dialog]")].map(({ innerText }) => innerText.slice(0, 4_000))
   const busy = document.querySelectorAll("[aria-busy=true]").length
-  return ["the focus is at " + focused?.tagName + " " + named, busy + " parts are busy", ...parts].join("\\n")
+  return [document.visibilityState + ", the focus is at " + focused?.tagName + " " + named, busy + " parts are busy", ...parts].join("\\n")
 })()`
 
 const forget = async (page: Page, origin: string): Promise<void> => {

@@ -122,6 +122,8 @@ describePortal("Requests", (portal) => {
     await page.getByLabel("Result", { exact: true }).first().click()
     await page.getByRole("option", { name: "failure" }).click()
     await page.waitForURL(/status=failure/)
+    // keys go to its fields until it is closed
+    await page.getByRole("dialog").waitFor({ state: "detached" })
     await page.getByRole("button", { name: "Remove the filter Result" }).click()
     await page.waitForURL((url) => !url.search.includes("status="))
     problems.expect(/^500 GET/)
