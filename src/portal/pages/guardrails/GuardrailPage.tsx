@@ -48,6 +48,7 @@ const GuardrailPage = () => {
         title={name}
         lead={guardrail?.description}
         beside={guardrail !== undefined && <EnabledWord enabled={guardrail.enabled} />}
+        areActionsLate
         actions={
           <>
             <CopyAs

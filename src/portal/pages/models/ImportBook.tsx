@@ -48,11 +48,12 @@ export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
   }
   const vendors = book.data?.vendors.map(({ as_of, vendor }) => `${vendor} (${as_of})`).join(", ")
   return (
-    <Modal opened onClose={onClose} title="Import the price book" size="xl">
+    // in the middle of the window, all of it would move with the number of prices
+    <Modal opened onClose={onClose} title="Import the price book" size="xl" centered={false}>
       <Stack gap="sm">
         <p>
-          Public prices{vendors !== undefined && ` of ${vendors}`}. Check them against your contract: what differs from
-          it is yours to set.
+          Public prices. Check them against your contract: what differs from it is yours to set.
+          {vendors !== undefined && ` They are those of ${vendors}.`}
         </p>
         <Panel query={book} height={300} flush>
           <DataTable

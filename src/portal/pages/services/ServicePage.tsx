@@ -50,6 +50,7 @@ const ServicePage = () => {
       <PageHeader
         title={name}
         beside={service !== undefined && <StateWord service={service} />}
+        areActionsLate
         actions={
           <>
             <CopyAs

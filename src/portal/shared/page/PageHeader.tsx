@@ -12,9 +12,11 @@ interface Props {
   /** Beside the title: a state, an id. */
   readonly beside?: ReactNode
   readonly actions?: ReactNode
+  /** What can be done is known with an answer. Where it would not fit beside the title, the row for it is there before. */
+  readonly areActionsLate?: boolean
 }
 
-export const PageHeader = ({ actions, beside, lead, title }: Props) => {
+export const PageHeader = ({ actions, areActionsLate = false, beside, lead, title }: Props) => {
   useEffect(() => {
     document.title = [shownText(title), installation.environment, "svc-runtime"].filter(Boolean).join(" · ")
   }, [title])
@@ -31,7 +33,11 @@ export const PageHeader = ({ actions, beside, lead, title }: Props) => {
           <p className={styles.lead}>{typeof lead === "string" ? <ForeignText>{lead}</ForeignText> : lead}</p>
         )}
       </div>
-      {actions !== undefined && <div className={styles.actions}>{actions}</div>}
+      {actions !== undefined && (
+        <div className={styles.actions} data-late={areActionsLate || undefined}>
+          {actions}
+        </div>
+      )}
     </header>
   )
 }

@@ -18,11 +18,22 @@ interface Props {
   readonly prefix?: string
 }
 
+/** In pixels. A dialog stands in the middle, so that all of it would move with its height. */
+const loadingHeight = 320
+
 /** The fields of a policy, in groups. */
 export const PolicyForm = ({ before, errors = [], onChange, only = () => true, prefix = "policy", values }: Props) => {
   const described = usePolicyFields()
-  if (described.error !== null) return <ErrorNote error={described.error} onRetry={() => described.refetch()} />
-  if (described.data === undefined) return <Skeleton height={320} />
+  if (described.data === undefined)
+    return (
+      <div style={{ minHeight: loadingHeight }}>
+        {described.error === null ? (
+          <Skeleton height={loadingHeight} />
+        ) : (
+          <ErrorNote error={described.error} onRetry={() => described.refetch()} />
+        )}
+      </div>
+    )
   return (
     <div className={styles.form}>
       {groupsOf(described.data.fields.filter(only)).map(({ fields, label }) => (

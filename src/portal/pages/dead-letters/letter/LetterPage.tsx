@@ -79,6 +79,7 @@ const LetterPage = () => {
             </span>
           </span>
         }
+        areActionsLate
         actions={
           <>
             {data !== undefined && <LetterActions letter={data} />}

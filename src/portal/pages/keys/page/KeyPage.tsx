@@ -55,6 +55,7 @@ const KeyPage = () => {
             <CopyButton text={key.id} label="Copy the id" />
           </>
         }
+        areActionsLate
         actions={
           <>
             <CopyAs address={addressOf(keyPath, { params: { id } })} configuration={configurationOf(key)} />

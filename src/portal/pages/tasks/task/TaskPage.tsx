@@ -66,6 +66,7 @@ const TaskPage = () => {
           </span>
         }
         actions={<TaskActions task={task} />}
+        areActionsLate
       />
       {!isUnexplained && <ExplainPanel explanation={task.explanation} />}
       <Replays letters={task.letters} />
