@@ -48,7 +48,7 @@ export const ImportBook = ({ onClose }: { readonly onClose: () => void }) => {
   }
   const vendors = book.data?.vendors.map(({ as_of, vendor }) => `${vendor} (${as_of})`).join(", ")
   return (
-    // in the middle of the window, all of it would move with the number of prices
+    // a dialog in the middle of the window would move as a whole when the prices arrive
     <Modal opened onClose={onClose} title="Import the price book" size="xl" centered={false}>
       <Stack gap="sm">
         <p>

@@ -12,7 +12,7 @@ interface Props {
   /** Beside the title: a state, an id. */
   readonly beside?: ReactNode
   readonly actions?: ReactNode
-  /** What can be done is known with an answer. Where it would not fit beside the title, the row for it is there before. */
+  /** Which actions there are depends on an answer. On narrow screens they have a row of their own from the beginning. */
   readonly areActionsLate?: boolean
 }
 

@@ -1,4 +1,5 @@
 import type { ExecutionGraph, Explanation, GraphNode } from "../../../api/TaskTypes.ts"
+import { isAggregation, isDelivery, kindOf, labelOf, textOf } from "./nodes.ts"
 
 /** What became of an attempt. `unknown`: nothing tells of its end. */
 export type Outcome = "done" | "retried" | "dead" | "handed_over" | "running" | "cancelled" | "unknown"
@@ -31,12 +32,8 @@ export interface Attempt {
   readonly parts: ReadonlyArray<string>
 }
 
-const kinds: ReadonlySet<string> = new Set(["task_attempt", "stage_attempt"])
-
 export const timeOf = (node: { readonly timestamp: string | null } | undefined): number | undefined =>
   node?.timestamp === null || node?.timestamp === undefined ? undefined : Date.parse(node.timestamp)
-
-const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
 
 /** Reads the attempts of a task and its children from its graph, in the order of the graph. */
 export const attemptsOf = (
@@ -47,7 +44,7 @@ export const attemptsOf = (
   const from = Map.groupBy(edges, ({ source }) => source)
   return nodes.flatMap((node) => {
     const start = timeOf(node)
-    if (!kinds.has(node.kind) || start === undefined) return []
+    if (!isDelivery(node) || start === undefined) return []
     const led = from.get(node.id) ?? []
     const target = (kind: string) => {
       const edge = led.find((one) => one.kind === kind)
@@ -68,12 +65,12 @@ export const attemptsOf = (
         taskId: node.task_id ?? "",
         type: typeOf(node),
         label: labelOf(node),
-        worker: text(node.annotations["consumer_name"]),
-        queue: text(node.annotations["queue_name"]),
+        worker: textOf(node.annotations["consumer_name"]),
+        queue: textOf(node.annotations["queue_name"]),
         start,
         end: outcome === "running" || ends.length === 0 ? undefined : Math.max(start, ...ends),
         outcome,
-        reason: text((dead ?? retry)?.annotations["reason"]),
+        reason: textOf((dead ?? retry)?.annotations["reason"]),
         message: failures.has(outcome) ? messageOf(dead, statuses) : null,
         isAggregation: isAggregation(node),
         statuses,
@@ -88,23 +85,14 @@ export const attemptsOf = (
 }
 
 const typeOf = (node: GraphNode): string =>
-  isAggregation(node) ? "aggregation" : (text(node.annotations["task_type"]) ?? text(node.annotations["stage"]) ?? "–")
-
-/** The event for the aggregation has no type of its own, and names the parent. The graph counts its delivery as an attempt. */
-export const isAggregation = ({ annotations, kind }: GraphNode): boolean =>
-  kinds.has(kind) &&
-  text(annotations["task_type"]) === null &&
-  text(annotations["stage"]) === null &&
-  text(annotations["parent_task_id"]) !== null
-
-/** "read-1 attempt 2", or "read-1 aggregation". */
-export const labelOf = (node: GraphNode): string =>
-  isAggregation(node) ? `${node.task_id ?? ""} aggregation` : node.label
+  isAggregation(node)
+    ? kindOf(node)
+    : (textOf(node.annotations["task_type"]) ?? textOf(node.annotations["stage"]) ?? "–")
 
 /** The record of a dead letter has the message of the exception. Of a retry, the status that tells of it has. */
 const messageOf = (dead: GraphNode | undefined, statuses: ReadonlyArray<GraphNode>): string | null =>
-  text(dead?.annotations["exception_message"]) ??
-  statuses.reduce<string | null>((found, { annotations }) => text(annotations["message"]) ?? found, null)
+  textOf(dead?.annotations["exception_message"]) ??
+  statuses.reduce<string | null>((found, { annotations }) => textOf(annotations["message"]) ?? found, null)
 
 const isRunning = (node: GraphNode, explanation: Explanation | undefined): boolean =>
   explanation?.verdict === "being_handled" &&

@@ -7,7 +7,8 @@ import { type Fact, Facts } from "../../../shared/words/Facts.tsx"
 import { durationText } from "../../../shared/words/format.ts"
 import { StatusWord } from "../../../shared/words/StatusWord.tsx"
 import { When } from "../../../shared/words/When.tsx"
-import { type Attempt, isAggregation, labelOf } from "../attempts/attempts.ts"
+import type { Attempt } from "../attempts/attempts.ts"
+import { kindOf, labelOf } from "../attempts/nodes.ts"
 import { outcomes } from "../attempts/outcomes.ts"
 import styles from "./Task.module.css"
 import type { TaskData } from "./useTask.ts"
@@ -27,7 +28,7 @@ export const Selected = ({ onClose, selection, task }: Props) => {
     <div className={styles.selected}>
       <Panel
         title={<ForeignText>{labelOf(node)}</ForeignText>}
-        note={isAggregation(node) ? "aggregation" : node.kind.replaceAll("_", " ")}
+        note={kindOf(node)}
         actions={<CloseButton aria-label="Select nothing" onClick={onClose} />}
       >
         <Facts facts={[...nodeFacts(node), ...(attempt === undefined ? [] : attemptFacts(attempt))]} />

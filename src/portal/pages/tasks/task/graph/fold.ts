@@ -2,7 +2,7 @@ import type { ExecutionGraph, GraphEdge, GraphNode } from "../../../../api/TaskT
 import type { Drawn, DrawnEdge } from "../../../../shared/graph/drawn.ts"
 import { meaningOfTaskStatus } from "../../../../shared/tasks/meanings.ts"
 import { countText, middleText } from "../../../../shared/words/format.ts"
-import { isAggregation, labelOf } from "../../attempts/attempts.ts"
+import { kindOf, labelOf } from "../../attempts/nodes.ts"
 import { foldRuns } from "./runs.ts"
 
 /** More children of one type are drawn as one node. */
@@ -92,17 +92,6 @@ const edgeWords: Readonly<Record<GraphEdge["kind"], string>> = {
   aggregated_into: "child"
 }
 
-const kindWords: Readonly<Record<GraphNode["kind"], string>> = {
-  task: "task",
-  task_attempt: "attempt",
-  workflow_message: "message",
-  stage_attempt: "stage",
-  status_event: "status",
-  retry: "waits for retry",
-  dlq_record: "dead letter",
-  aggregation_child: "child"
-}
-
 const text = (value: unknown): ReadonlyArray<string> => (typeof value === "string" && value !== "" ? [value] : [])
 
 const mostTitle = 26
@@ -126,9 +115,7 @@ const drawnOf = (node: GraphNode, statuses: ReadonlyArray<GraphNode>, pageTask: 
     title: titleOf(node, pageTask),
     fullTitle: labelOf(node),
     lines: [
-      [isAggregation(node) ? "aggregation" : kindWords[node.kind], ...text(node.annotations["consumer_name"])].join(
-        " · "
-      ),
+      [kindOf(node), ...text(node.annotations["consumer_name"])].join(" · "),
       ...(path.length === 0
         ? []
         : [path.length > 4 ? `${path.slice(0, 3).join(" → ")} … ${path.at(-1)}` : path.join(" → ")]),
