@@ -173,6 +173,22 @@ describePortal("Limits", (portal) => {
     assert.strictEqual(await drawer.getByText("$0 left").count(), 0)
   })
 
+  it("that end soon have their chart within the page, whatever their owners are called", async () => {
+    const name = "w".repeat(120)
+    const key = await createKey(portal.gateway, { name, policy: { daily_budget_usd: 5 } })
+    await use(portal, key.raw)
+    const found = Object(await portal.gateway.operate("GET", `/limits/state?scope=key&id=${key.id}`))
+    const forecast = new Date(Date.now() + 3_600_000).toISOString()
+    const limits = found.limits.map((limit: object) => ({ ...limit, forecast }))
+    for (const width of [1280, 360]) {
+      const { answer, page } = await portal.open("/keys", { width })
+      await answer(/\/limits\/state/, { body: { ...found, limits } })
+      await page.goto(`${portal.gateway.control}/admin-ui/limits`)
+      await page.getByRole("heading", { name, level: 2 }).waitFor()
+      assert.isAtMost(await page.evaluate<number>("document.documentElement.scrollWidth"), width)
+    }
+  })
+
   it("of a project are on its page, with a link to all of them, and budgets have their owners", async () => {
     const { operate } = portal.gateway
     const project = Object(await operate("POST", "/projects", { name: "Shop", owner_email: "ada@shop.example" }))
